@@ -1,0 +1,3 @@
+//! L6: the command line. Definitions here, one file a subcommand.
+
+pub mod outcome;

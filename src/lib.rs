@@ -1,0 +1,10 @@
+//! blktune: see, change, prove and keep the block queue settings of a Linux host.
+
+pub mod cli;
+pub mod clock;
+pub mod sys;
+pub mod telemetry;
+pub mod trial;
+pub mod tuning;
+pub mod units;
+pub mod workload;

@@ -1,0 +1,8 @@
+//! L1: everything that touches the kernel, without policy.
+
+pub mod attr;
+pub mod device;
+pub mod diskstats;
+pub mod name;
+pub mod queue;
+pub mod root;

@@ -1,0 +1,5 @@
+//! L2: counters to sample to rates to series. Pure: time comes from the sample, unknown is None, never 0.
+
+pub mod rates;
+pub mod sample;
+pub mod series;

@@ -1,0 +1,77 @@
+//! What one trial found: the engine's figures beside the kernel's.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::sys::name::KernelName;
+use crate::units::Bytes;
+use crate::workload::job::Job;
+use crate::workload::result::JobResult;
+
+/// What the device's own counters did over the window of the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DeviceWindow {
+    /// The device whose counters these are.
+    pub name: KernelName,
+    /// Completed reads.
+    pub read_ios: u64,
+    /// Bytes read.
+    pub read_bytes: Bytes,
+    /// Completed writes.
+    pub write_ios: u64,
+    /// Bytes written.
+    pub write_bytes: Bytes,
+    /// Mean read at the device; None without reads.
+    pub read_size_bytes: Option<f64>,
+    /// Mean write at the device.
+    pub write_size_bytes: Option<f64>,
+    /// I/Os folded into others.
+    pub merged: u64,
+    /// Engine bytes over device bytes; None if the device moved nothing.
+    pub engine_share: Option<f64>,
+}
+
+/// CPU time the run's workers used in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CpuUse {
+    /// In user space, seconds.
+    pub user_s: f64,
+    /// In the kernel, seconds.
+    pub system_s: f64,
+    /// User time per I/O, ns; None without I/Os.
+    pub user_ns_per_io: Option<f64>,
+    /// Kernel time per I/O, ns.
+    pub system_ns_per_io: Option<f64>,
+}
+
+/// One trial, in the shape of `run --json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrialResult {
+    /// What was read: a device node or a file.
+    pub target: String,
+    /// The jobs as they were run.
+    pub asked: Vec<Job>,
+    /// The engine in use and its setup flags, in words.
+    pub engine: String,
+    /// The measured window, seconds.
+    pub window_s: f64,
+    /// Each job's figures.
+    pub jobs: Vec<JobResult>,
+    /// All jobs merged.
+    pub total: JobResult,
+    /// The kernel's count; None if the target's device can not be found.
+    pub device: Option<DeviceWindow>,
+    /// CPU time.
+    pub cpu: CpuUse,
+    /// Queue attributes before, by name.
+    pub settings_before: BTreeMap<String, Option<String>>,
+    /// Queue attributes after.
+    pub settings_after: BTreeMap<String, Option<String>>,
+    /// Facts of the host.
+    pub host: BTreeMap<String, String>,
+    /// Stopped before its time.
+    pub interrupted: bool,
+    /// What should be known before the figures are believed, each a sentence made from a fact.
+    pub warnings: Vec<String>,
+}
