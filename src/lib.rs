@@ -9,5 +9,6 @@ pub mod sys;
 pub mod telemetry;
 pub mod trial;
 pub mod tuning;
+pub mod ui;
 pub mod units;
 pub mod workload;
