@@ -113,7 +113,10 @@ fn running(width: u16, height: u16) -> Screen {
     for second in 0..5u32 {
         let rate = 4.1e8 + 1e7 * f64::from(second % 3);
         s.send(Message::RunProgress(progress(Phase::Measuring, u64::from(second), rate)));
-        s.send(Message::RunKernel(KernelFigures { bytes_per_s: Some(rate * 1.02), request_bytes: Some(4096.0) }));
+        s.send(Message::RunKernel(KernelFigures {
+            bytes_per_s: Some(rate * 1.02),
+            request_bytes: Some(4096.0),
+        }));
     }
     s
 }
@@ -244,9 +247,7 @@ fn the_first_sample_knows_nothing_yet() {
         s.send(Message::Inventory(fleet()));
         let rows = fleet()
             .iter()
-            .map(|d| {
-                (RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, Rates::default())
-            })
+            .map(|d| (RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, Rates::default()))
             .collect();
         s.send(Message::Rates { at: Nanos(0), rows });
         s
@@ -326,7 +327,7 @@ fn settings_show_values_and_what_is_staged() {
     let s = staged(120, 40);
     let row = s.line_with("read_ahead_kb ");
     assert!(row.contains("4096 KiB (8192 sectors)") && row.contains("→ 2048"), "{row}");
-    assert!(s.line_with(" scheduler ").contains("none mq-deadline kyber bfq"));
+    assert!(s.line_with(" scheduler ").contains("none mq-deadline kyber bfq"), "{}", s.text());
     assert!(s.text().contains("2 staged, c reviews"));
 }
 
@@ -336,7 +337,7 @@ fn every_setting_of_a_real_queue_is_somewhere_on_the_screen() {
     for device in ["sdd", "nvme0n1", "vda"] {
         let state = QueueState::read(&tree.root, &KernelName::new(device).unwrap());
         assert!(state.attributes.len() > 30, "{device} has {}", state.attributes.len());
-        let mut s = Screen::live(80, 24);
+        let mut s = Screen::bare(80, 24, false);
         s.send(Message::Inventory(vec![support::model::device(device, 1)]));
         s.keys("g<Enter>");
         s.send(Message::Queue { device: support::model::name(device), state: state.clone() });
@@ -360,11 +361,11 @@ fn a_change_from_outside_is_marked_and_ours_is_told_apart() {
     now.attributes.get_mut("wbt_lat_usec").unwrap().value = Some("0".to_owned());
     s.send(Message::Queue { device: support::model::name("sda"), state: now });
     let row = s.line_with("*scheduler ");
-    assert!(row.contains("was mq-deadline, changed here"), "{row}");
+    assert!(row.contains("was mq-deadline, here"), "{row}");
     let row = s.line_with("~wbt_lat_usec");
-    assert!(row.contains("was 75000, moved with a change made here"), "{row}");
+    assert!(row.contains("was 75000, side effect"), "{row}");
     let row = s.line_with("!read_ahead_kb");
-    assert!(row.contains("512 KiB (1024 sectors)") && row.contains("changed by something else"), "{row}");
+    assert!(row.contains("512 KiB (1024 sectors)") && row.contains("was 4096, outside"), "{row}");
 }
 
 #[test]
@@ -418,8 +419,11 @@ fn an_outcome_whose_window_was_closed_comes_back_below_what_is_open() {
     let mut s = staged(80, 24);
     s.keys("c<Enter><Esc>?");
     let device = s.id("sda");
-    let result =
-        ApplyReport { changes: vec![report("scheduler", "bfq", "none", "none", Outcome::Refused)], rolled_back: true, ..ApplyReport::default() };
+    let result = ApplyReport {
+        changes: vec![report("scheduler", "bfq", "none", "none", Outcome::Refused)],
+        rolled_back: true,
+        ..ApplyReport::default()
+    };
     s.send(Message::Applied { device, result: Ok(result) });
     assert!(s.text().contains("Keys"), "the help stays on top");
     s.keys("<Esc>");
@@ -444,7 +448,7 @@ fn undo_shows_what_it_puts_back_before_it_does() {
     let mut s = make(80, 24);
     let device = s.id("sda");
     assert!(s.effects.contains(&Effect::PlanUndo { device: device.clone() }));
-    assert!(s.line_with("mq-deadline  ").contains("→ none"), "{}", s.text());
+    assert!(s.line_with("→ none").contains("scheduler  mq-deadline"), "{}", s.text());
     assert!(!s.effects.contains(&Effect::Undo { device: device.clone() }));
     s.keys("<Enter>");
     assert!(s.effects.contains(&Effect::Undo { device: device.clone() }));
@@ -460,7 +464,7 @@ fn the_workload_says_what_will_happen() {
         s
     };
     pictures("workload", make);
-    let text = make(120, 40).text();
+    let text = make(120, 40).text().split_whitespace().collect::<Vec<_>>().join(" ");
     let sentence = "reads 4 KiB at random places of sdb, 32 in flight, past the page cache, for 10 s";
     assert!(text.contains(sentence), "{text}");
     assert!(text.contains("nothing is written"), "{text}");
@@ -491,7 +495,10 @@ fn a_busy_device_is_asked_about() {
     assert!(s.text().contains("sda is doing 61 I/O per second for others, 61.0 MiB/s"), "{}", s.text());
     assert!(!s.effects.iter().any(|e| matches!(e, Effect::StartRun { .. })));
     s.keys("<Enter>");
-    assert!(!s.effects.iter().any(|e| matches!(e, Effect::StartRun { .. })), "the harmless answer comes first");
+    assert!(
+        !s.effects.iter().any(|e| matches!(e, Effect::StartRun { .. })),
+        "the harmless answer comes first"
+    );
     s.keys("<Enter><Tab><Enter>");
     assert!(s.effects.iter().any(|e| matches!(e, Effect::StartRun { busy_ok: true, .. })));
 }
@@ -529,7 +536,7 @@ fn leaving_a_run_asks_once() {
 fn a_finished_run_is_summed_up_with_its_warnings() {
     pictures("run-finished", finished);
     let text = finished(80, 24).text();
-    for part in ["done", "105k", "410", "8.80 ms", "something else was reading sdb", "98.0%"] {
+    for part in ["done", "105k", "410", "8.80 ms", "! 2% of the device's reads were not", "98.0%"] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
     let mut s = finished(80, 24);
@@ -546,7 +553,9 @@ fn the_help_has_the_keys_of_the_place() {
     };
     pictures("help", make);
     let text = make(120, 40).text();
-    for part in ["stage the next legal value", "review what is staged; Enter there writes", "Everywhere", "PgUp"] {
+    for part in
+        ["stage the next legal value", "review what is staged; Enter there writes", "Everywhere", "PgUp"]
+    {
         assert!(text.contains(part), "{part} in\n{text}");
     }
 }
@@ -573,7 +582,7 @@ fn too_small_is_one_honest_line() {
         let s = Screen::live(width, height);
         let line = format!("terminal too small: {width}x{height}, need 60x16");
         let shown: String = s.lines().concat();
-        assert_eq!(shown, line.chars().take(usize::from(width)).collect::<String>());
+        assert_eq!(shown, line.chars().take(usize::from(width)).collect::<String>().trim_end());
     }
     insta::assert_snapshot!("too-small-40x10", Screen::live(40, 10).text());
 }
@@ -590,7 +599,9 @@ fn ascii_and_mono_use_neither_boxes_nor_colours() {
     help.keys("?");
     let mut diff = staged(80, 24);
     diff.keys("c");
-    for s in [Screen::live(80, 24), settings(80, 24), staged(80, 24), diff, outcome(80, 24), running(80, 24), help] {
+    for s in
+        [Screen::live(80, 24), settings(80, 24), staged(80, 24), diff, outcome(80, 24), running(80, 24), help]
+    {
         let s = ascii(s);
         assert!(s.text().is_ascii(), "{}", s.text());
         for cell in s.buffer().content {

@@ -6,6 +6,8 @@
 //!    nvme0n1p1     1.00G /boot                        0      0      0      -   0%
 //! ```
 
+use std::fmt::Write as _;
+
 use ratatui::layout::Rect;
 
 use crate::app::fleet::Entry;
@@ -78,7 +80,7 @@ fn heads(model: &Model, pen: &mut Pen<'_>, area: Rect, columns: &Columns) {
     }
     text.push_str(" busy");
     if columns.used_by > 0 {
-        text.push_str(&format!(" {} MODEL", left("USED BY", columns.used_by)));
+        let _ = write!(text, " {} MODEL", left("USED BY", columns.used_by));
     }
     pen.put(area.x, area.y, area.width, &text, Role::Heading);
 }
@@ -202,9 +204,9 @@ fn figures(rates: Option<&Rates>, columns: &Columns, role: Role) -> Vec<Piece<'s
         right(&or_dash(r.bytes_per_s(), mib_per_s), 6)
     );
     if columns.full {
-        text.push_str(&format!(" {}", right(&or_dash(r.await_ms(), three_digits), 6)));
+        let _ = write!(text, " {}", right(&or_dash(r.await_ms(), three_digits), 6));
     }
-    text.push_str(&format!(" {}", right(&or_dash(r.busy_pct, |v| format!("{v:.0}%")), 4)));
+    let _ = write!(text, " {}", right(&or_dash(r.busy_pct, |v| format!("{v:.0}%")), 4));
     vec![piece(role, text)]
 }
 
