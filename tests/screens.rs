@@ -277,7 +277,13 @@ fn a_filter_keeps_what_matches_and_what_it_sits_on() {
     let mut s = Screen::live(80, 24);
     s.keys("/vg0");
     let text = s.text();
-    assert!(text.contains("filter: vg0_") && text.contains("dm-0") && text.contains("nvme0n1p2"), "{text}");
+    assert!(
+        text.contains("filter: vg0_")
+            && text.contains("NAME")
+            && text.contains("dm-0")
+            && text.contains("nvme0n1p2"),
+        "{text}"
+    );
     assert!(!text.contains("sda "), "{text}");
 }
 

@@ -159,6 +159,8 @@ fn changes_title(c: &ChangesDialog) -> String {
 }
 
 const NAME: usize = 22;
+/// Columns of the word before a line of a report; the longest is `also moved`.
+const MARK: usize = 11;
 
 fn changes_lines(c: &ChangesDialog, model: &Model, width: usize, ascii: bool) -> Vec<Line> {
     match &c.phase {
@@ -253,7 +255,7 @@ fn report_lines(report: &ApplyReport, width: usize, ascii: bool) -> Vec<Line> {
         let or_dash = |v: &Option<String>| v.clone().unwrap_or_else(|| "-".to_owned());
         let values = format!("{}{}{}", or_dash(&c.before), arrow(ascii), or_dash(&c.effective));
         let mut line = vec![
-            piece(role, left(word, 10)),
+            piece(role, left(word, MARK)),
             piece(Role::Text, left(&c.name, NAME)),
             piece(Role::Text, values),
         ];
@@ -262,8 +264,8 @@ fn report_lines(report: &ApplyReport, width: usize, ascii: bool) -> Vec<Line> {
         }
         lines.push(line);
         if let Some(message) = &c.message {
-            let indent = " ".repeat(10);
-            let room = width.saturating_sub(10);
+            let indent = " ".repeat(MARK);
+            let room = width.saturating_sub(MARK);
             lines.extend(
                 wrap(message, room).into_iter().map(|l| vec![piece(Role::Muted, format!("{indent}{l}"))]),
             );
@@ -273,8 +275,8 @@ fn report_lines(report: &ApplyReport, width: usize, ascii: bool) -> Vec<Line> {
         let or_none = |v: &Option<String>| v.clone().unwrap_or_else(|| "none".to_owned());
         let values = format!("{}{}{}", or_none(&s.before), arrow(ascii), or_none(&s.after));
         lines.push(vec![
-            piece(Role::Changed, left("also moved", 11)),
-            piece(Role::Text, left(&s.name, NAME - 1)),
+            piece(Role::Changed, left("also moved", MARK)),
+            piece(Role::Text, left(&s.name, NAME)),
             piece(Role::Text, values),
         ]);
     }

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::app::layout::split;
 use crate::app::run::Run;
-use crate::app::screens::workload::{round_bytes, seconds, sentence};
+use crate::app::screens::fields::{round_bytes, seconds, sentence};
 use crate::config::theme::Role;
 use crate::trial::result::TrialResult;
 use crate::units::{Bytes, Nanos, events, latency, mib_per_s, three_digits};
@@ -132,7 +132,7 @@ fn throughput(run: &Run, pen: &mut Pen<'_>, area: Rect) {
         piece(Role::Text, format!("{} MiB/s   ", shown(engine_now))),
         piece(Role::Kernel, format!("{} kernel ", chart::mark_glyph(pen.ascii))),
         piece(Role::Text, format!("{} MiB/s   ", shown(run.kernel.bytes_per_s))),
-        piece(Role::Muted, format!("top {}", shown((top > 0.0).then_some(top)).trim_start())),
+        piece(Role::Muted, format!("top {} MiB/s", shown((top > 0.0).then_some(top)).trim_start())),
     ];
     pen.rule(Rect { height: 1, ..area }, &title);
     let axis = u16::from(area.height > 4);

@@ -9,7 +9,7 @@ use crate::app::screens::settings::{self, Line, changed_words, group_title};
 use crate::config::theme::Role;
 use crate::tuning::catalogue::SettingRow;
 
-use super::text::{Pen, Piece, cut, left, piece};
+use super::text::{Pen, Piece, cut, left, piece, wrap};
 
 /// The longest is read-ahead with its sectors, `16384 KiB (32768 sectors)`.
 const VALUE: usize = 25;
@@ -156,10 +156,12 @@ fn more(pen: &mut Pen<'_>, list: Rect, top: usize, count: usize) {
 fn explain(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     pen.rule(Rect { height: area.height.min(1), ..area }, &[]);
     let Some(row) = settings::current(model) else { return };
-    let line = |y: u16| Rect { y: area.y + y, height: 1, ..area };
     let width = usize::from(area.width).saturating_sub(2);
-    let text = cut(&format!("{}: {}", row.name, row.explanation), width);
-    pen.line(line(1), &[piece(Role::Text, format!(" {text}"))]);
+    let lines = wrap(&format!("{}: {}", row.name, row.explanation), width);
+    let last = area.bottom().saturating_sub(1);
+    for (y, line) in (area.y + 1..last).zip(&lines) {
+        pen.put(area.x + 1, y, area.width, line, Role::Text);
+    }
     let changed = settings::entry(model).and_then(|e| e.changed(&row.name));
     let second = match (changed, &row.why_not) {
         (Some((by, was)), _) => {
@@ -169,5 +171,5 @@ fn explain(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         (None, Some(why)) => piece(Role::Muted, cut(&format!(" {why}"), width)),
         (None, None) => piece(Role::Muted, cut(&format!(" legal: {}", row.legal_text), width)),
     };
-    pen.line(line(2), &[second]);
+    pen.line(Rect { y: last, height: 1, ..area }, &[second]);
 }

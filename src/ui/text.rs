@@ -223,16 +223,13 @@ fn units_kept(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut number = false;
     for word in text.split_whitespace() {
-        match out.last_mut().filter(|_| number && word.len() <= 4) {
-            Some(last) => {
-                last.push(' ');
-                last.push_str(word);
-                number = false;
-            }
-            None => {
-                number = word.parse::<f64>().is_ok();
-                out.push(word.to_owned());
-            }
+        if let Some(last) = out.last_mut().filter(|_| number && word.len() <= 4) {
+            last.push(' ');
+            last.push_str(word);
+            number = false;
+        } else {
+            number = word.parse::<f64>().is_ok();
+            out.push(word.to_owned());
         }
     }
     out
