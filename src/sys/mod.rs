@@ -3,6 +3,10 @@
 pub mod attr;
 pub mod device;
 pub mod diskstats;
+pub mod host;
+pub mod inventory;
+pub mod kind;
 pub mod name;
 pub mod queue;
 pub mod root;
+pub mod usage;
