@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod clock;
+pub mod runtime;
 pub mod sys;
 pub mod telemetry;
 pub mod trial;

@@ -1,0 +1,3 @@
+//! L6: threads, terminal, signals, and the loop that ties them to the pure state.
+
+pub mod sampler;
