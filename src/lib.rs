@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod clock;
 pub mod runtime;
+pub mod sandbox;
 pub mod sys;
 pub mod telemetry;
 pub mod trial;

@@ -119,6 +119,7 @@ impl LoopDevice {
     /// The file or node, what was being done, and the kernel's answer: EACCES or EPERM without root, ENOSPC, EINVAL
     /// for a block size the kernel does not take.
     pub fn create(options: &LoopOptions<'_>, progress: &mut dyn FnMut(Bytes)) -> Result<Self, LoopError> {
+        available()?;
         let backing = scratch_file(options.dir)?;
         fill(&backing, options.size, options.fill, progress)
             .map_err(at(options.dir, "writing a scratch file"))?;
@@ -204,13 +205,15 @@ struct Control {
 }
 
 impl Control {
+    fn open() -> Result<File, LoopError> {
+        let path = SysRoot::loop_control();
+        let file = OpenOptions::new().read(true).write(true).open(&path);
+        file.map_err(at(&path, "opening it to make loop devices"))
+    }
+
     fn lock() -> Result<Self, LoopError> {
         let path = SysRoot::loop_control();
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(&path)
-            .map_err(at(&path, "opening it to make loop devices"))?;
+        let file = Self::open()?;
         // Not a blocking flock: a holder that hangs must not make us hang.
         poll(LOCK_PATIENCE, || match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => None,
@@ -252,6 +255,15 @@ impl Drop for Control {
         // Said, not left to closing: a child forked by another thread may share the descriptor until it execs.
         let _ = flock(&self.file, FlockOperation::Unlock);
     }
+}
+
+/// Whether loop devices can be made here at all.
+///
+/// # Errors
+/// The loop control node and why it can not be opened: EACCES or EPERM without root, ENOENT or ENXIO without the
+/// driver (as in most containers).
+pub fn available() -> Result<(), LoopError> {
+    Control::open().map(drop)
 }
 
 /// The byte stream of [`Fill::Random`] at `offset`, which is a multiple of 8: incompressible, and the same for

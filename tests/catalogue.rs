@@ -1,0 +1,174 @@
+//! The catalogue against the attributes that three kernels really show.
+
+#![allow(clippy::panic)] // a test's helper fails the test by panicking
+
+use std::collections::BTreeSet;
+
+use blktune::sys::queue::{Attribute, QueueState};
+use blktune::tuning::catalogue::{CHANGEABLE, Group, Legal, SettingRow, known_side_effects, rows, step};
+use blktune::tuning::change::Change;
+use proptest::prelude::*;
+
+fn state(attributes: &[(&str, &str, bool)]) -> QueueState {
+    let attributes = attributes
+        .iter()
+        .map(|(n, v, w)| ((*n).to_owned(), Attribute { value: Some((*v).to_owned()), writable: *w }))
+        .collect();
+    QueueState { attributes }
+}
+
+fn row(rows: &[SettingRow], name: &str) -> SettingRow {
+    rows.iter().find(|r| r.name == name).unwrap_or_else(|| panic!("no row {name}")).clone()
+}
+
+fn disk() -> QueueState {
+    state(&[
+        ("scheduler", "[none] mq-deadline kyber bfq ", true),
+        ("rotational", "0", true),
+        ("read_ahead_kb", "64", true),
+        ("nr_requests", "128", true),
+        ("nomerges", "0", true),
+        ("logical_block_size", "512", false),
+        ("max_sectors_kb", "1280", true),
+        ("optimal_io_size", "0", false),
+        ("wbt_lat_usec", "2000", true),
+        ("new_in_linux_9", "17", true),
+    ])
+}
+
+fn change(name: &str, requested: &str) -> Change {
+    Change { name: name.to_owned(), requested: requested.to_owned() }
+}
+
+#[test]
+fn every_attribute_of_three_kernels_is_described() {
+    let mut seen = BTreeSet::new();
+    for kernel in ["linux-6.1-qemu", "linux-6.12-qemu", "linux-6.18-loop"] {
+        let path = format!("{}/tests/fixtures/{kernel}.tar.gz", env!("CARGO_MANIFEST_DIR"));
+        let file = std::fs::File::open(&path).unwrap();
+        let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
+        for entry in archive.entries().unwrap() {
+            let entry = entry.unwrap();
+            if !entry.header().entry_type().is_file() {
+                continue;
+            }
+            let path = entry.path().unwrap().to_string_lossy().into_owned();
+            if let Some((_, below)) = path.split_once("/queue/") {
+                seen.insert(below.to_owned());
+            }
+        }
+    }
+    assert!(seen.len() > 60, "the fixtures hold only {} queue attributes", seen.len());
+    let all = QueueState {
+        attributes: seen
+            .iter()
+            .map(|n| (n.clone(), Attribute { value: Some("1".to_owned()), writable: true }))
+            .collect(),
+    };
+    let unknown: Vec<String> = rows(&all, None)
+        .into_iter()
+        .filter(|r| r.explanation == "not described here")
+        .map(|r| r.name)
+        .collect();
+    assert_eq!(unknown, Vec::<String>::new());
+}
+
+#[test]
+fn the_four_settings_lead_their_groups_and_only_they_can_be_changed() {
+    let rows = rows(&disk(), None);
+    let writable: BTreeSet<&str> = rows.iter().filter(|r| r.writable).map(|r| r.name.as_str()).collect();
+    assert_eq!(writable, CHANGEABLE.into_iter().collect());
+    let names: Vec<&str> = rows.iter().map(|r| r.name.as_str()).collect();
+    assert_eq!(names[..4], ["scheduler", "rotational", "read_ahead_kb", "nr_requests"]);
+    assert!(rows.is_sorted_by_key(|r| r.group));
+    for r in &rows {
+        assert_eq!(r.writable, r.why_not.is_none(), "{}", r.name);
+    }
+    assert_eq!(row(&rows, "nomerges").why_not.as_deref(), Some("not changeable by blktune yet"));
+    assert_eq!(row(&rows, "logical_block_size").why_not.as_deref(), Some("read only in the kernel"));
+}
+
+#[test]
+fn an_attribute_of_a_newer_kernel_is_shown_as_read() {
+    let r = row(&rows(&disk(), None), "new_in_linux_9");
+    assert_eq!((r.value.as_deref(), r.unit, r.group), (Some("17"), "", Group::Queue));
+    assert_eq!((r.legal, r.explanation), (Legal::Fixed, "not described here"));
+}
+
+#[test]
+fn legal_values_come_from_the_queue() {
+    let all = rows(&disk(), None);
+    let s = row(&all, "scheduler");
+    assert_eq!((s.value.as_deref(), s.legal_text.as_str()), (Some("none"), "none mq-deadline kyber bfq"));
+    assert_eq!(row(&all, "rotational").legal_text, "0 or 1");
+    assert_eq!(row(&all, "nr_requests").legal_text, "4..");
+    let bfq = state(&[("scheduler", "none [bfq]", true), ("nr_requests", "256", true)]);
+    assert_eq!(row(&rows(&bfq, None), "nr_requests").legal_text, "4..2048");
+}
+
+#[test]
+fn a_device_without_a_choice_of_scheduler_says_so() {
+    let bare = row(&rows(&state(&[("scheduler", "none", true)]), None), "scheduler");
+    assert_eq!(bare.why_not.as_deref(), Some("this device has no scheduler to choose"));
+    assert!(rows(&state(&[("rotational", "0", true)]), None).iter().all(|r| r.name != "scheduler"));
+}
+
+#[test]
+fn missing_rights_are_the_reason_only_where_the_kernel_would_allow_it() {
+    let all = rows(&disk(), Some("needs root"));
+    assert_eq!(row(&all, "read_ahead_kb").why_not.as_deref(), Some("needs root"));
+    assert_eq!(row(&all, "logical_block_size").why_not.as_deref(), Some("read only in the kernel"));
+    assert_eq!(step(&row(&all, "read_ahead_kb"), None, true), None);
+}
+
+#[test]
+fn stepping_goes_round_words_and_stops_at_the_ends_of_numbers() {
+    let all = rows(&disk(), None);
+    let s = row(&all, "scheduler");
+    assert_eq!(step(&s, None, true).as_deref(), Some("mq-deadline"));
+    assert_eq!(step(&s, None, false).as_deref(), Some("bfq"));
+    assert_eq!(step(&s, Some("bfq"), true).as_deref(), Some("none"));
+    let ra = row(&all, "read_ahead_kb");
+    assert_eq!(step(&ra, None, true).as_deref(), Some("128"));
+    assert_eq!(step(&ra, Some("100"), false).as_deref(), Some("64"));
+    assert_eq!(step(&ra, Some("0"), false), None);
+    assert_eq!(step(&ra, Some("16384"), true), None);
+    assert_eq!(step(&row(&all, "nomerges"), None, true), None);
+}
+
+#[test]
+fn the_diff_tells_what_else_will_move() {
+    let told = known_side_effects(&[change("rotational", "1")], &disk()).join("\n");
+    assert!(told.contains("read_ahead_kb") && told.contains("2560 KiB"), "{told}");
+    let told = known_side_effects(&[change("scheduler", "bfq")], &disk()).join("\n");
+    assert!(told.contains("nr_requests (now 128)") && told.contains("wbt_lat_usec"), "{told}");
+    let told =
+        known_side_effects(&[change("rotational", "1"), change("read_ahead_kb", "512")], &disk()).join("\n");
+    assert!(told.contains("written last") && !told.contains("never lower"), "{told}");
+    assert_eq!(known_side_effects(&[change("scheduler", "none")], &disk()), Vec::<String>::new());
+}
+
+proptest! {
+    #[test]
+    fn stepping_offers_only_legal_values_and_always_gets_to_an_end(start in 0u64..100_000, forward: bool) {
+        let ra = row(&rows(&disk(), None), "read_ahead_kb");
+        let mut at = start.to_string();
+        let mut steps = 0;
+        while let Some(next) = step(&ra, Some(&at), forward) {
+            let (a, b): (u64, u64) = (at.parse().unwrap(), next.parse().unwrap());
+            prop_assert_eq!(forward, b > a);
+            prop_assert_ne!(a, b);
+            at = next;
+            steps += 1;
+            prop_assert!(steps < 50);
+        }
+    }
+
+    #[test]
+    fn rows_never_panic_and_lose_nothing(names in proptest::collection::btree_map("[a-z_/]{0,20}", ".{0,20}", 0..20)) {
+        let s = QueueState {
+            attributes: names.iter().map(|(n, v)| (n.clone(), Attribute { value: Some(v.clone()), writable: true })).collect(),
+        };
+        prop_assert_eq!(rows(&s, None).len(), names.len());
+    }
+}
