@@ -8,6 +8,7 @@
 pub mod fixtures;
 pub mod loopdev;
 pub mod privileged;
+pub mod pty;
 
 use tempfile::TempDir;
 
