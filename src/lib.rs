@@ -1,5 +1,6 @@
 //! blktune: see, change, prove and keep the block queue settings of a Linux host.
 
+pub mod app;
 pub mod cli;
 pub mod clock;
 pub mod runtime;

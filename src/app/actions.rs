@@ -1,0 +1,418 @@
+//! The one table of actions. Key dispatch, the footer and the help are all made of it.
+
+use super::dialogs::Dialog;
+use super::key::Key;
+use super::model::{Model, Screen};
+use super::screens::{devices, settings, workload};
+
+/// Where keys go: the top dialog, or what is on the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The list of devices.
+    Devices,
+    /// The filter of the list is typed.
+    Filter,
+    /// The settings of a device.
+    Settings,
+    /// The presets.
+    Presets,
+    /// The fields of the workload.
+    Fields,
+    /// A run goes on.
+    Run,
+    /// A run's result.
+    Result,
+    /// The messages.
+    Messages,
+    /// The help.
+    Help,
+    /// The diff, waiting for Enter.
+    Changes,
+    /// What became of the changes, or an explanation: only to be read.
+    Reading,
+    /// A value is typed.
+    Edit,
+    /// A question with two answers.
+    Question,
+}
+
+impl Place {
+    /// The heading of its keys.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Place::Devices => "Devices",
+            Place::Filter => "Filter",
+            Place::Settings => "Settings",
+            Place::Presets => "Workload: presets",
+            Place::Fields => "Workload: fields",
+            Place::Run => "Run",
+            Place::Result => "Result",
+            Place::Messages => "Messages",
+            Place::Help => "Help",
+            Place::Changes => "Changes",
+            Place::Reading => "Reading",
+            Place::Edit => "Typing a value",
+            Place::Question => "Question",
+        }
+    }
+}
+
+/// What a key can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the table below says of each what it does
+pub enum ActionId {
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    First,
+    Last,
+    OpenSettings,
+    EditFilter,
+    ClearFilter,
+    Sort,
+    KeepFilter,
+    DropFilter,
+    StageNext,
+    StagePrevious,
+    TypeValue,
+    Unstage,
+    Explain,
+    ReviewChanges,
+    ReviewUndo,
+    LeaveSettings,
+    TakePreset,
+    AboutPreset,
+    LeaveWorkload,
+    FieldNext,
+    FieldPrevious,
+    UseField,
+    LeaveFields,
+    StopRun,
+    CloseResult,
+    LeaveMessages,
+    Write,
+    Close,
+    Accept,
+    OtherAnswer,
+    Answer,
+    GoDevices,
+    GoSettings,
+    GoWorkload,
+    GoMessages,
+    Help,
+    Quit,
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub struct Action {
+    /// What it is.
+    pub id: ActionId,
+    /// What it does, for the help.
+    pub title: &'static str,
+    /// The word in the footer; empty where it is left out there.
+    pub short: &'static str,
+    /// Its keys; the first is the one in the footer.
+    pub keys: &'static [Key],
+    /// Where it works.
+    pub places: &'static [Place],
+}
+
+/// The screens: places that are no dialog and take no text.
+pub const EVERYWHERE: &[Place] = &[
+    Place::Devices,
+    Place::Settings,
+    Place::Presets,
+    Place::Fields,
+    Place::Run,
+    Place::Result,
+    Place::Messages,
+];
+
+const LISTS: &[Place] = &[
+    Place::Devices,
+    Place::Settings,
+    Place::Presets,
+    Place::Fields,
+    Place::Messages,
+    Place::Help,
+    Place::Changes,
+    Place::Reading,
+];
+
+const fn row(
+    id: ActionId,
+    keys: &'static [Key],
+    short: &'static str,
+    title: &'static str,
+    places: &'static [Place],
+) -> Action {
+    Action { id, title, short, keys, places }
+}
+
+/// All actions. Of two rows with the same key in the same place the first wins; a test sees to it that there are none.
+pub const TABLE: &[Action] = &[
+    row(
+        ActionId::OpenSettings,
+        &[Key::Enter, Key::Right, Key::Char('l')],
+        "settings",
+        "open the settings of the device; unfold unused devices",
+        &[Place::Devices],
+    ),
+    row(
+        ActionId::EditFilter,
+        &[Key::Char('/')],
+        "filter",
+        "show only devices that contain a text",
+        &[Place::Devices],
+    ),
+    row(
+        ActionId::Sort,
+        &[Key::Char('s')],
+        "sort",
+        "sort once by name, busy, throughput, size",
+        &[Place::Devices],
+    ),
+    row(ActionId::ClearFilter, &[Key::Esc], "", "clear the filter", &[Place::Devices]),
+    row(
+        ActionId::KeepFilter,
+        &[Key::Enter, Key::Down, Key::Up],
+        "keep",
+        "keep the filter and go to the list",
+        &[Place::Filter],
+    ),
+    row(ActionId::DropFilter, &[Key::Esc], "clear", "clear the filter", &[Place::Filter]),
+    row(
+        ActionId::StageNext,
+        &[Key::Char(' '), Key::Right, Key::Char('l')],
+        "stage",
+        "stage the next legal value (nothing is written)",
+        &[Place::Settings],
+    ),
+    row(
+        ActionId::StagePrevious,
+        &[Key::Left, Key::Char('h')],
+        "",
+        "stage the previous legal value (nothing is written)",
+        &[Place::Settings],
+    ),
+    row(ActionId::TypeValue, &[Key::Char('e')], "type", "type a value to be staged", &[Place::Settings]),
+    row(
+        ActionId::Unstage,
+        &[Key::Char('x'), Key::Backspace],
+        "",
+        "drop the staged value",
+        &[Place::Settings],
+    ),
+    row(
+        ActionId::ReviewChanges,
+        &[Key::Char('c')],
+        "changes",
+        "review what is staged; Enter there writes",
+        &[Place::Devices, Place::Settings],
+    ),
+    row(
+        ActionId::ReviewUndo,
+        &[Key::Char('u')],
+        "undo",
+        "review an undo of the last change; Enter there writes",
+        &[Place::Devices, Place::Settings],
+    ),
+    row(ActionId::Explain, &[Key::Enter], "explain", "explain the setting", &[Place::Settings]),
+    row(ActionId::LeaveSettings, &[Key::Esc], "", "back to the devices", &[Place::Settings]),
+    row(
+        ActionId::TakePreset,
+        &[Key::Enter, Key::Right, Key::Char('l'), Key::Tab],
+        "fields",
+        "go to the fields of the preset",
+        &[Place::Presets],
+    ),
+    row(
+        ActionId::AboutPreset,
+        &[Key::Char('i')],
+        "about",
+        "what the preset answers, and what not",
+        &[Place::Presets],
+    ),
+    row(ActionId::LeaveWorkload, &[Key::Esc], "", "back to the devices", &[Place::Presets]),
+    row(
+        ActionId::UseField,
+        &[Key::Enter],
+        "type/start",
+        "type a value; on the last line: start the run",
+        &[Place::Fields],
+    ),
+    row(
+        ActionId::FieldNext,
+        &[Key::Right, Key::Char(' '), Key::Char('l')],
+        "next",
+        "next value",
+        &[Place::Fields],
+    ),
+    row(ActionId::FieldPrevious, &[Key::Left, Key::Char('h')], "", "previous value", &[Place::Fields]),
+    row(
+        ActionId::LeaveFields,
+        &[Key::Esc, Key::Tab, Key::BackTab],
+        "presets",
+        "back to the presets",
+        &[Place::Fields],
+    ),
+    row(ActionId::StopRun, &[Key::Esc], "stop", "stop the run (asks once)", &[Place::Run]),
+    row(ActionId::CloseResult, &[Key::Esc, Key::Enter], "close", "close the result", &[Place::Result]),
+    row(ActionId::LeaveMessages, &[Key::Esc], "", "back to the devices", &[Place::Messages]),
+    row(ActionId::Write, &[Key::Enter], "write", "write this to the kernel", &[Place::Changes]),
+    row(ActionId::Close, &[Key::Esc, Key::Char('q')], "back", "close, write nothing", &[Place::Changes]),
+    row(
+        ActionId::Close,
+        &[Key::Esc, Key::Enter, Key::Char('q'), Key::Char('?')],
+        "close",
+        "close",
+        &[Place::Help, Place::Reading],
+    ),
+    row(ActionId::Accept, &[Key::Enter], "take", "take the text", &[Place::Edit]),
+    row(ActionId::Close, &[Key::Esc], "cancel", "leave it as it was", &[Place::Edit]),
+    row(ActionId::Answer, &[Key::Enter], "choose", "give the marked answer", &[Place::Question]),
+    row(
+        ActionId::OtherAnswer,
+        &[
+            Key::Right,
+            Key::Left,
+            Key::Tab,
+            Key::BackTab,
+            Key::Up,
+            Key::Down,
+            Key::Char('h'),
+            Key::Char('j'),
+            Key::Char('k'),
+            Key::Char('l'),
+            Key::Char(' '),
+        ],
+        "other answer",
+        "mark the other answer",
+        &[Place::Question],
+    ),
+    row(ActionId::Close, &[Key::Esc, Key::Char('q')], "stay", "go back", &[Place::Question]),
+    row(ActionId::Up, &[Key::Up, Key::Char('k')], "", "up", LISTS),
+    row(ActionId::Down, &[Key::Down, Key::Char('j')], "", "down", LISTS),
+    row(ActionId::PageUp, &[Key::PageUp, Key::Ctrl('b')], "", "a page up", LISTS),
+    row(ActionId::PageDown, &[Key::PageDown, Key::Ctrl('f')], "", "a page down", LISTS),
+    row(ActionId::First, &[Key::Home, Key::Char('g')], "", "to the first", LISTS),
+    row(ActionId::Last, &[Key::End, Key::Char('G')], "", "to the last", LISTS),
+    row(ActionId::GoDevices, &[Key::Char('1')], "devices", "devices", EVERYWHERE),
+    row(ActionId::GoSettings, &[Key::Char('2')], "settings", "settings of the chosen device", EVERYWHERE),
+    row(ActionId::GoWorkload, &[Key::Char('3')], "workload", "workload and run", EVERYWHERE),
+    row(ActionId::GoMessages, &[Key::Char('7')], "messages", "everything that was said", EVERYWHERE),
+    row(ActionId::Help, &[Key::Char('?')], "help", "the keys of this place", EVERYWHERE),
+    row(
+        ActionId::Quit,
+        &[Key::Char('q'), Key::Ctrl('c')],
+        "quit",
+        "leave (asks once while a run goes on)",
+        EVERYWHERE,
+    ),
+];
+
+/// The actions of a place, in the order of the table.
+pub fn at(place: Place) -> impl Iterator<Item = &'static Action> {
+    TABLE.iter().filter(move |a| a.places.contains(&place))
+}
+
+/// What a key does in a place.
+#[must_use]
+pub fn find(key: Key, place: Place) -> Option<ActionId> {
+    at(place).find(|a| a.keys.contains(&key)).map(|a| a.id)
+}
+
+/// The keys of an action, as the help writes them: `Up k`.
+#[must_use]
+pub fn key_words(keys: &[Key]) -> String {
+    keys.iter().map(Key::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Where keys go now.
+#[must_use]
+pub fn place(model: &Model) -> Place {
+    match model.dialogs.last() {
+        Some(Dialog::Help { .. }) => Place::Help,
+        Some(Dialog::Changes(c)) => match c.phase {
+            super::dialogs::changes::Phase::Ask => Place::Changes,
+            _ => Place::Reading,
+        },
+        Some(Dialog::Explain(_)) => Place::Reading,
+        Some(Dialog::Edit(_)) => Place::Edit,
+        Some(Dialog::Leave { .. } | Dialog::Busy { .. }) => Place::Question,
+        None => screen_place(model),
+    }
+}
+
+/// Where keys go below all dialogs.
+#[must_use]
+pub fn screen_place(model: &Model) -> Place {
+    match model.screen {
+        Screen::Devices if model.devices.typing => Place::Filter,
+        Screen::Devices => Place::Devices,
+        Screen::Settings => Place::Settings,
+        Screen::Messages => Place::Messages,
+        Screen::Workload => match &model.run {
+            Some(run) if run.going() => Place::Run,
+            Some(_) => Place::Result,
+            None if model.workload.in_fields => Place::Fields,
+            None => Place::Presets,
+        },
+    }
+}
+
+/// Whether an action can be done now.
+///
+/// # Errors
+/// Why not, in words for the person.
+pub fn available(id: ActionId, model: &Model) -> Result<(), String> {
+    match id {
+        ActionId::GoSettings | ActionId::OpenSettings => devices::can_open(model),
+        ActionId::ClearFilter if model.devices.filter.is_empty() => Err("no filter is set".to_owned()),
+        ActionId::StageNext | ActionId::StagePrevious | ActionId::TypeValue => settings::can_stage(model),
+        ActionId::Unstage => settings::can_unstage(model),
+        ActionId::ReviewChanges => settings::can_review(model),
+        ActionId::ReviewUndo => settings::can_undo(model),
+        ActionId::TakePreset if model.workload.job.is_none() => Err("there are no presets".to_owned()),
+        ActionId::UseField => workload::can_use(model),
+        ActionId::StopRun if model.run.as_ref().is_some_and(|r| r.stopping) => {
+            Err("the run is being stopped".to_owned())
+        }
+        ActionId::Write => match model.dialogs.last() {
+            Some(Dialog::Changes(c)) => c.may_write(&model.fleet, model.read_only()),
+            _ => Err("nothing is to be written".to_owned()),
+        },
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_means_one_thing_in_a_place() {
+        for (i, a) in TABLE.iter().enumerate() {
+            for b in &TABLE[i + 1..] {
+                let both = a.places.iter().find(|p| b.places.contains(p));
+                let key = a.keys.iter().find(|k| b.keys.contains(k));
+                assert!(
+                    both.is_none() || key.is_none(),
+                    "{:?} and {:?} share {key:?} in {both:?}",
+                    a.id,
+                    b.id
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn only_enter_in_the_diff_writes() {
+        for a in TABLE.iter().filter(|a| a.id == ActionId::Write) {
+            assert_eq!((a.keys, a.places), (&[Key::Enter][..], &[Place::Changes][..]));
+        }
+    }
+}

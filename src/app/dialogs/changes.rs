@@ -1,0 +1,140 @@
+//! The diff of staged changes or of an undo. Enter here is the only key that leads to a write.
+
+use crate::sys::device::DeviceId;
+use crate::tuning::catalogue;
+use crate::tuning::change::{ApplyReport, Change};
+use crate::units::Nanos;
+
+use crate::app::effect::Effect;
+use crate::app::fleet::{Entry, Fleet, Work};
+use crate::app::message::UndoStep;
+
+/// Where the dialog stands.
+#[derive(Clone, Debug)]
+pub enum Phase {
+    /// It shows what Enter would do.
+    Ask,
+    /// It was told to, and waits for the kernel.
+    Working,
+    /// It shows what became of it.
+    Done(Result<ApplyReport, String>),
+}
+
+/// What Enter would do.
+#[derive(Clone, Debug)]
+pub enum Purpose {
+    /// Write what is staged.
+    Apply,
+    /// Take back the last kept change.
+    Undo(Vec<UndoStep>),
+}
+
+/// The dialog.
+#[derive(Clone, Debug)]
+pub struct ChangesDialog {
+    /// The device.
+    pub device: DeviceId,
+    /// Changes or undo.
+    pub purpose: Purpose,
+    /// Where it stands.
+    pub phase: Phase,
+    /// First line shown.
+    pub top: usize,
+}
+
+/// One line of the diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiffLine {
+    /// The setting.
+    pub name: String,
+    /// What it reads; None if unreadable.
+    pub from: Option<String>,
+    /// What it is to read.
+    pub to: String,
+}
+
+impl ChangesDialog {
+    /// The dialog as it opens.
+    #[must_use]
+    pub const fn new(device: DeviceId, purpose: Purpose) -> Self {
+        Self { device, purpose, phase: Phase::Ask, top: 0 }
+    }
+
+    /// The diff. For staged changes it follows what the queue reads now.
+    #[must_use]
+    pub fn lines(&self, fleet: &Fleet) -> Vec<DiffLine> {
+        match &self.purpose {
+            Purpose::Apply => fleet.get(&self.device).map(staged_lines).unwrap_or_default(),
+            Purpose::Undo(steps) => steps
+                .iter()
+                .map(|s| DiffLine { name: s.name.clone(), from: s.now.clone(), to: s.back_to.clone() })
+                .collect(),
+        }
+    }
+
+    /// What else is known to move, a sentence each.
+    #[must_use]
+    pub fn side_effects(&self, fleet: &Fleet) -> Vec<String> {
+        let Some(state) = fleet.get(&self.device).and_then(|e| e.queue.as_ref()) else { return Vec::new() };
+        let changes: Vec<Change> =
+            self.lines(fleet).into_iter().map(|l| Change { name: l.name, requested: l.to }).collect();
+        catalogue::known_side_effects(&changes, state)
+    }
+
+    /// Whether Enter would write, or why not.
+    ///
+    /// # Errors
+    /// The reason, in words for the person.
+    pub fn may_write(&self, fleet: &Fleet, rights: Option<&str>) -> Result<(), String> {
+        let entry = fleet.get(&self.device).filter(|e| e.live());
+        let Some(entry) = entry else { return Err(format!("{} is gone", self.device.name)) };
+        match self.phase {
+            Phase::Ask => {}
+            Phase::Working => return Err(format!("{} is being written", self.device.name)),
+            Phase::Done(_) => return Err("this is done already".to_owned()),
+        }
+        if entry.work.is_some() {
+            return Err(format!("{} is still being written", self.device.name));
+        }
+        if let Some(why) = rights {
+            return Err(why.to_owned());
+        }
+        if self.lines(fleet).is_empty() {
+            return Err("nothing is staged".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Goes from asking to writing. Nothing happens if it may not.
+    pub fn write(&mut self, fleet: &mut Fleet, rights: Option<&str>, now: Nanos) -> Vec<Effect> {
+        if self.may_write(fleet, rights).is_err() {
+            return Vec::new();
+        }
+        let lines = self.lines(fleet);
+        let undo = matches!(self.purpose, Purpose::Undo(_));
+        if let Some(entry) = fleet.get_mut(&self.device) {
+            entry.work = Some(Work { since: now, undo });
+        }
+        self.phase = Phase::Working;
+        let device = self.device.clone();
+        vec![if undo {
+            Effect::Undo { device }
+        } else {
+            let changes = lines.into_iter().map(|l| Change { name: l.name, requested: l.to }).collect();
+            Effect::Apply { device, changes }
+        }]
+    }
+}
+
+/// The staged changes of a device as a diff, in the order of the settings screen.
+#[must_use]
+pub fn staged_lines(entry: &Entry) -> Vec<DiffLine> {
+    let Some(state) = &entry.queue else { return Vec::new() };
+    catalogue::rows(state, None)
+        .into_iter()
+        .filter_map(|row| {
+            let to = entry.staged.get(&row.name)?.clone();
+            Some(DiffLine { name: row.name, from: row.value, to })
+        })
+        .collect()
+}

@@ -1,0 +1,42 @@
+//! Dialogs, which lie on a stack above the screens. The top one gets the keys.
+
+pub mod changes;
+pub mod edit;
+pub mod explain;
+pub mod help;
+pub mod leave;
+
+use changes::ChangesDialog;
+use edit::EditDialog;
+use explain::Explanation;
+use leave::Choice;
+
+/// A dialog with its state.
+#[derive(Clone, Debug)]
+pub enum Dialog {
+    /// The keys of the place below; scrolled by this many lines.
+    Help {
+        /// First line shown.
+        top: usize,
+    },
+    /// The staged changes, or an undo, as a diff; then what became of them.
+    Changes(ChangesDialog),
+    /// A longer explanation.
+    Explain(Explanation),
+    /// A value is typed.
+    Edit(EditDialog),
+    /// A run goes on: stop it, or stay?
+    Leave {
+        /// What Enter does.
+        choice: Choice,
+        /// The program is to end after the stop.
+        quit: bool,
+    },
+    /// The device is busy with other people's I/O: start all the same?
+    Busy {
+        /// Whose and how much.
+        text: String,
+        /// What Enter does.
+        start: bool,
+    },
+}

@@ -1,0 +1,62 @@
+//! What the screen asks of the outside. The runtime carries these out and answers with messages.
+
+use std::path::PathBuf;
+
+use crate::sys::device::DeviceId;
+use crate::sys::name::KernelName;
+use crate::tuning::change::Change;
+use crate::workload::job::Job;
+
+/// Something to be done outside of the screen's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Read this queue now; answered with [`super::message::Message::Queue`].
+    ReadQueue(KernelName),
+    /// These devices are on the screen (or have staged changes): keep reading their queues, and no others. Replaces
+    /// the list of before.
+    Watch(Vec<KernelName>),
+    /// Write these changes as one transaction; answered with [`super::message::Message::Applied`].
+    Apply {
+        /// The device.
+        device: DeviceId,
+        /// The changes, in the order of the catalogue.
+        changes: Vec<Change>,
+    },
+    /// Find out what an undo would put back; answered with [`super::message::Message::UndoPlan`]. Writes nothing.
+    PlanUndo {
+        /// The device.
+        device: DeviceId,
+    },
+    /// Take back the last kept change; answered with [`super::message::Message::UndoDone`].
+    Undo {
+        /// The device.
+        device: DeviceId,
+    },
+    /// Start a run; answered with progress and [`super::message::Message::RunFinished`].
+    StartRun {
+        /// The job.
+        job: Box<Job>,
+        /// What it reads.
+        target: RunTarget,
+        /// The person was told that the device is busy with other people's I/O, and started all the same.
+        busy_ok: bool,
+    },
+    /// Stop the run; [`super::message::Message::RunFinished`] still comes.
+    StopRun,
+    /// Leave. A run was stopped before, by an effect of its own.
+    Quit,
+}
+
+/// What a run reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunTarget {
+    /// A device, or the partition at `path`.
+    Device {
+        /// The whole device.
+        device: DeviceId,
+        /// The node to be opened, read-only.
+        path: PathBuf,
+    },
+    /// A file made for the run and removed after it.
+    Scratch,
+}

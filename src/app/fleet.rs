@@ -1,0 +1,356 @@
+//! The devices the screen knows, each with what was learnt of it since the start.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+
+use crate::sys::device::{DevNum, Device, DeviceId};
+use crate::sys::name::{KernelName, natural_order};
+use crate::sys::queue::QueueState;
+use crate::telemetry::rates::Rates;
+use crate::telemetry::sample::RowKey;
+use crate::telemetry::series::Series;
+use crate::tuning::change::{ApplyReport, Outcome};
+use crate::units::{Kib, Nanos};
+
+/// How long a device that went stays in the list, struck out.
+pub const GONE_STAYS: Nanos = Nanos(10_000_000_000);
+
+/// Samples of the past that are kept of a device: five minutes at one a second.
+const PAST: usize = 300;
+
+/// With more devices than this, only those that were looked at keep their past.
+const PAST_FOR_ALL: usize = 64;
+
+/// The recent past of a device's figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct History {
+    /// Bytes read per second.
+    pub read: Series,
+    /// Bytes written per second.
+    pub write: Series,
+    /// Mean time of a read or write, ms.
+    pub wait: Series,
+}
+
+impl History {
+    fn new() -> Self {
+        Self { read: Series::new(PAST), write: Series::new(PAST), wait: Series::new(PAST) }
+    }
+
+    fn push(&mut self, rates: &Rates) {
+        self.read.push(rates.read_bytes_per_s);
+        self.write.push(rates.write_bytes_per_s);
+        self.wait.push(rates.await_ms());
+    }
+}
+
+/// What this program left in a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Left {
+    value: Option<String>,
+    asked: bool,
+}
+
+/// Who changed a setting since the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangedBy {
+    /// This program, because it was asked to.
+    Us,
+    /// The kernel, as a side effect of a change made here.
+    SideEffect,
+    /// Something else.
+    Other,
+}
+
+/// A queue that is being written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// When it began.
+    pub since: Nanos,
+    /// An undo rather than changes.
+    pub undo: bool,
+}
+
+/// One device with what was learnt of it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The device as last seen.
+    pub device: Device,
+    /// When it was first missing; None while it is there.
+    pub gone_since: Option<Nanos>,
+    /// Rates of the newest sample; None before the first.
+    pub rates: Option<Rates>,
+    /// The same for its partitions.
+    pub partition_rates: HashMap<KernelName, Rates>,
+    /// The past, where it is kept.
+    pub history: Option<History>,
+    /// The queue as last read.
+    pub queue: Option<QueueState>,
+    /// The queue as first read: what `changed` is measured against.
+    pub first_queue: Option<QueueState>,
+    /// Values chosen and not written, by setting.
+    pub staged: BTreeMap<String, String>,
+    /// Being written right now.
+    pub work: Option<Work>,
+    left: BTreeMap<String, Left>,
+}
+
+impl Entry {
+    fn new(device: Device) -> Self {
+        Self {
+            device,
+            gone_since: None,
+            rates: None,
+            partition_rates: HashMap::new(),
+            history: None,
+            queue: None,
+            first_queue: None,
+            staged: BTreeMap::new(),
+            work: None,
+            left: BTreeMap::new(),
+        }
+    }
+
+    /// Whether it is there.
+    #[must_use]
+    pub fn live(&self) -> bool {
+        self.gone_since.is_none()
+    }
+
+    /// Keeps the past from now on.
+    pub fn keep_history(&mut self) {
+        self.history.get_or_insert_with(History::new);
+    }
+
+    /// Takes in a reading of the queue. Staged values that the queue has by now are staged no longer.
+    pub fn read_queue(&mut self, state: QueueState) {
+        if self.first_queue.is_none() && !state.attributes.is_empty() {
+            self.first_queue = Some(state.clone());
+        }
+        self.staged.retain(|name, value| {
+            state.attributes.contains_key(name) && state.effective(name).as_deref() != Some(value.as_str())
+        });
+        // The list shows four settings; a reading of the whole queue is newer than the inventory's.
+        let list = &mut self.device.queue;
+        list.scheduler = state.schedulers().or(list.scheduler.take());
+        list.rotational = state.number("rotational").map(|v| v != 0).or(list.rotational);
+        list.read_ahead = state.number("read_ahead_kb").map(Kib).or(list.read_ahead);
+        list.nr_requests = state.number("nr_requests").or(list.nr_requests);
+        self.queue = Some(state);
+    }
+
+    /// Takes in what became of a set of changes.
+    pub fn took(&mut self, report: &ApplyReport) {
+        for c in &report.changes {
+            self.staged.remove(&c.name);
+            if matches!(c.outcome, Outcome::Applied | Outcome::Clamped) && !report.rolled_back {
+                self.left.insert(c.name.clone(), Left { value: c.effective.clone(), asked: true });
+            }
+        }
+        for s in &report.side_effects {
+            self.left.insert(s.name.clone(), Left { value: s.after.clone(), asked: false });
+        }
+    }
+
+    /// Who changed a setting since the start and what it read then; None if it reads what it read. A setting that
+    /// came with another scheduler is new, not changed.
+    #[must_use]
+    pub fn changed(&self, name: &str) -> Option<(ChangedBy, String)> {
+        let before = self.first_queue.as_ref()?.effective(name)?;
+        let now = self.queue.as_ref()?.effective(name);
+        if now.as_ref() == Some(&before) {
+            return None;
+        }
+        let by = match self.left.get(name) {
+            Some(left) if left.value == now => {
+                if left.asked {
+                    ChangedBy::Us
+                } else {
+                    ChangedBy::SideEffect
+                }
+            }
+            _ => ChangedBy::Other,
+        };
+        Some((by, before))
+    }
+}
+
+/// What the list is ordered by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// Name, with numbers as numbers.
+    #[default]
+    Name,
+    /// Busiest first.
+    Busy,
+    /// Most bytes per second first.
+    Throughput,
+    /// Largest first.
+    Size,
+}
+
+impl Sort {
+    /// The next in the cycle.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        match self {
+            Sort::Name => Sort::Busy,
+            Sort::Busy => Sort::Throughput,
+            Sort::Throughput => Sort::Size,
+            Sort::Size => Sort::Name,
+        }
+    }
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Sort::Name => "name",
+            Sort::Busy => "busy",
+            Sort::Throughput => "throughput",
+            Sort::Size => "size",
+        }
+    }
+}
+
+/// All known devices, in the order of the list.
+#[derive(Clone, Debug, Default)]
+pub struct Fleet {
+    entries: Vec<Entry>,
+    sort: Sort,
+}
+
+impl Fleet {
+    /// All, in the order of the list; those that just went included.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The order in force.
+    #[must_use]
+    pub const fn sort(&self) -> Sort {
+        self.sort
+    }
+
+    /// The device of this identity.
+    #[must_use]
+    pub fn get(&self, id: &DeviceId) -> Option<&Entry> {
+        self.position(id).map(|i| &self.entries[i])
+    }
+
+    /// The device of this identity, to be changed.
+    pub fn get_mut(&mut self, id: &DeviceId) -> Option<&mut Entry> {
+        self.position(id).map(|i| &mut self.entries[i])
+    }
+
+    fn position(&self, id: &DeviceId) -> Option<usize> {
+        // The live one first: after a replug without sequence numbers both could be meant.
+        self.entries
+            .iter()
+            .position(|e| e.live() && e.device.id.same_device(id))
+            .or_else(|| self.entries.iter().position(|e| e.device.id.same_device(id)))
+    }
+
+    /// The device that bears this name now.
+    pub fn named_mut(&mut self, name: &KernelName) -> Option<&mut Entry> {
+        self.entries.iter_mut().find(|e| e.live() && e.device.name() == name)
+    }
+
+    /// Takes in a new inventory: known devices are brought up to date, new ones join, missing ones count as gone.
+    /// The order on the screen does not change, but for newcomers.
+    pub fn take_inventory(&mut self, devices: Vec<Device>, now: Nanos) {
+        let mut at: HashMap<KernelName, Vec<usize>> = HashMap::new();
+        for (i, e) in self.entries.iter().enumerate() {
+            at.entry(e.device.name().clone()).or_default().push(i);
+        }
+        let mut seen = vec![false; self.entries.len()];
+        for device in devices {
+            let known = at.get(device.name()).into_iter().flatten().copied().find(|&i| {
+                !seen.get(i).copied().unwrap_or(true) && self.entries[i].device.id.same_device(&device.id)
+            });
+            if let Some(i) = known {
+                seen[i] = true;
+                self.entries[i].gone_since = None;
+                self.entries[i].device = device;
+            } else {
+                self.entries.push(Entry::new(device));
+            }
+        }
+        for (entry, seen) in self.entries.iter_mut().zip(seen) {
+            if !seen && entry.gone_since.is_none() {
+                entry.gone_since = Some(now);
+                entry.rates = None;
+                entry.partition_rates.clear();
+                entry.staged.clear();
+                entry.work = None;
+            }
+        }
+        if self.sort == Sort::Name {
+            self.order();
+        }
+    }
+
+    /// Drops devices that have been gone long enough; true if there were any.
+    pub fn forget_gone(&mut self, now: Nanos) -> bool {
+        let before = self.entries.len();
+        self.entries.retain(|e| e.gone_since.is_none_or(|at| now.since(at) < GONE_STAYS));
+        self.entries.len() != before
+    }
+
+    /// Takes in a sample's rates. Rows of devices that the inventory does not know yet are left out.
+    pub fn take_rates(&mut self, rows: Vec<(RowKey, Rates)>) {
+        let mut by_name: HashMap<KernelName, Vec<(RowKey, Rates)>> = HashMap::with_capacity(rows.len());
+        for row in rows {
+            by_name.entry(row.0.name.clone()).or_default().push(row);
+        }
+        let all = self.entries.len() <= PAST_FOR_ALL;
+        let mut of = |name: &KernelName, devnum: Option<DevNum>| {
+            let rows = by_name.get_mut(name)?;
+            let i = rows.iter().position(|(k, _)| devnum == Some(k.devnum) || devnum.is_none())?;
+            Some(rows.swap_remove(i).1)
+        };
+        for entry in self.entries.iter_mut().filter(|e| e.live()) {
+            let rates = of(entry.device.name(), entry.device.id.devnum);
+            if all {
+                entry.keep_history();
+            }
+            if let Some(history) = &mut entry.history {
+                history.push(rates.as_ref().unwrap_or(&Rates::default()));
+            }
+            entry.rates = rates;
+            entry.partition_rates.clear();
+            for p in &entry.device.partitions {
+                if let Some(rates) = of(&p.name, p.devnum) {
+                    entry.partition_rates.insert(p.name.clone(), rates);
+                }
+            }
+        }
+    }
+
+    /// Goes to the next order and puts the list into it, once: later samples do not move rows.
+    pub fn sort_next(&mut self) {
+        self.sort = self.sort.next();
+        self.order();
+    }
+
+    fn order(&mut self) {
+        let figure = |e: &Entry| match self.sort {
+            Sort::Name => None,
+            Sort::Busy => e.rates.as_ref().and_then(|r| r.busy_raw_pct.or(r.busy_pct)),
+            Sort::Throughput => e.rates.as_ref().and_then(Rates::bytes_per_s),
+            #[allow(clippy::cast_precision_loss)] // an order among sizes, not a size
+            Sort::Size => Some(e.device.size.0 as f64),
+        };
+        self.entries.sort_by(|a, b| {
+            // Greatest first; unknown last.
+            let by_figure = match (figure(a), figure(b)) {
+                (Some(a), Some(b)) => b.total_cmp(&a),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => Ordering::Equal,
+            };
+            by_figure.then_with(|| natural_order(a.device.name().sysfs(), b.device.name().sysfs()))
+        });
+    }
+}

@@ -1,0 +1,148 @@
+//! Everything that can happen to the screen. The runtime sends these; [`super::update::update`] digests them.
+
+use std::time::Duration;
+
+use crate::sys::device::{Device, DeviceId};
+use crate::sys::name::KernelName;
+use crate::sys::queue::QueueState;
+use crate::telemetry::rates::Rates;
+use crate::telemetry::sample::RowKey;
+use crate::trial::result::TrialResult;
+use crate::tuning::change::ApplyReport;
+use crate::units::Nanos;
+use crate::workload::live::Progress;
+
+use super::key::Key;
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// A key was pressed.
+    Key(Key),
+    /// The terminal has this size now. Sent once at the start too.
+    Resize {
+        /// Columns.
+        width: u16,
+        /// Rows.
+        height: u16,
+    },
+    /// Time went on. About once a second, and before anything that should carry the time; it dirties the screen
+    /// only if something shown depends on it.
+    Tick {
+        /// `CLOCK_MONOTONIC`.
+        now: Nanos,
+        /// The wall clock as it is to be shown: `10:42`, or `10:42:07` where bytes do not matter.
+        wall: String,
+    },
+    /// The facts of the first line.
+    Host(HostLine),
+    /// All devices there are now. Those that are missing from it count as gone.
+    Inventory(Vec<Device>),
+    /// Rates of every row of diskstats. In the first sample each has only None.
+    Rates {
+        /// `CLOCK_MONOTONIC` of the sample.
+        at: Nanos,
+        /// The rows, partitions included.
+        rows: Vec<(RowKey, Rates)>,
+    },
+    /// A queue was read; an empty state is a device without one.
+    Queue {
+        /// The device.
+        device: KernelName,
+        /// All its attributes.
+        state: QueueState,
+    },
+    /// Whether settings can be written, found by trying; the reason if not.
+    Rights(Result<(), String>),
+    /// A set of changes was carried out, refused or rolled back.
+    Applied {
+        /// The device as it was named in [`super::effect::Effect::Apply`].
+        device: DeviceId,
+        /// What became of it, or why it could not even be tried (the device is gone).
+        result: Result<ApplyReport, String>,
+    },
+    /// The answer to [`super::effect::Effect::PlanUndo`].
+    UndoPlan {
+        /// The device.
+        device: DeviceId,
+        /// What an undo would put back, in order; or why there is nothing to undo.
+        plan: Result<Vec<UndoStep>, String>,
+    },
+    /// An undo was carried out.
+    UndoDone {
+        /// The device.
+        device: DeviceId,
+        /// What became of it, or why it could not be tried.
+        result: Result<ApplyReport, String>,
+    },
+    /// The run says how far it is.
+    RunProgress(Progress),
+    /// What the kernel counted on the run's device since the last of these, from diskstats.
+    RunKernel(KernelFigures),
+    /// The run ended: with figures, or with the reason why there are none.
+    RunFinished(Result<Box<TrialResult>, String>),
+    /// Something to be said: shown in the status line and kept in the messages.
+    Notice(Level, String),
+}
+
+/// What the first line shows of the host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostLine {
+    /// Host name.
+    pub hostname: String,
+    /// Kernel release, `6.18.4`.
+    pub kernel: String,
+    /// Online CPUs.
+    pub cpus: usize,
+    /// Who this process is: `root`, `uid 1000`.
+    pub user: String,
+    /// Share of the last 10 s in which some task waited for I/O, percent; None without pressure information.
+    pub io_pressure_pct: Option<f64>,
+    /// Time between samples.
+    pub interval: Duration,
+    /// Where this is not the plain host: `sandbox loop3`, `sysroot capture`; None otherwise.
+    pub place: Option<String>,
+}
+
+/// One line of what an undo would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndoStep {
+    /// The attribute below `queue/`.
+    pub name: String,
+    /// What it reads now; None if unreadable.
+    pub now: Option<String>,
+    /// What is put back.
+    pub back_to: String,
+}
+
+/// The kernel's view of the run's device over the last interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct KernelFigures {
+    /// Bytes read and written per second.
+    pub bytes_per_s: Option<f64>,
+    /// Mean request at the device, bytes.
+    pub request_bytes: Option<f64>,
+}
+
+/// How much a notice matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// For the record.
+    Info,
+    /// Worth a look.
+    Warning,
+    /// Something did not work.
+    Error,
+}
+
+impl Level {
+    /// The word beside the message, so that it is not told by colour alone.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Level::Info => "info",
+            Level::Warning => "warning",
+            Level::Error => "error",
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! L4: the state of the screen, without a screen.
+//!
+//! [`message::Message`] goes into [`update::update`], which changes the [`model::Model`] and answers with
+//! [`effect::Effect`]s for the runtime to carry out. Nothing here reads a clock, a file or a terminal.
+
+pub mod actions;
+pub mod dialogs;
+pub mod effect;
+pub mod fleet;
+pub mod key;
+pub mod layout;
+pub mod message;
+pub mod model;
+mod outcome;
+pub mod run;
+pub mod screens;
+pub mod timeline;
+pub mod update;

@@ -1,0 +1,169 @@
+//! Everything the screen knows.
+
+use std::collections::VecDeque;
+
+use crate::sys::name::KernelName;
+use crate::units::Nanos;
+use crate::workload::job::Job;
+
+use super::dialogs::Dialog;
+use super::fleet::Fleet;
+use super::message::{HostLine, Level};
+use super::run::Run;
+use super::screens::devices::DevicesScreen;
+use super::screens::messages::{KEPT, MessagesScreen, Said};
+use super::screens::settings::SettingsScreen;
+use super::screens::workload::WorkloadScreen;
+
+/// What is fixed when the program starts.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// No characters beyond ASCII: `--ascii`, or a locale that is not UTF-8.
+    pub ascii: bool,
+    /// The presets of the workload screen, in order.
+    pub presets: Vec<PresetRow>,
+    /// The device or partition that is chosen at the start.
+    pub choose: Option<KernelName>,
+}
+
+/// A preset as the workload screen shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PresetRow {
+    /// Its name.
+    pub name: String,
+    /// The question that it answers.
+    pub question: String,
+    /// What it must not be used for.
+    pub not_for: String,
+    /// What it runs.
+    pub job: Job,
+}
+
+/// The screens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Screen {
+    /// 1
+    #[default]
+    Devices,
+    /// 2
+    Settings,
+    /// 3
+    Workload,
+    /// 7
+    Messages,
+}
+
+/// Whether settings can be written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Rights {
+    /// Not tried yet.
+    #[default]
+    Unknown,
+    /// They can.
+    Write,
+    /// They can not, and why.
+    ReadOnly(String),
+}
+
+/// The line above the footer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// How much it matters.
+    pub level: Level,
+    /// What is said.
+    pub text: String,
+    /// When it was said.
+    pub at: Nanos,
+}
+
+/// How long a status stays.
+pub const STATUS_STAYS: Nanos = Nanos(8_000_000_000);
+
+/// The state of the screen. It changes only in [`super::update::update`].
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    /// Columns of the terminal.
+    pub width: u16,
+    /// Rows of the terminal.
+    pub height: u16,
+    /// No characters beyond ASCII.
+    pub ascii: bool,
+    /// `CLOCK_MONOTONIC` as last told.
+    pub now: Nanos,
+    /// The wall clock as last told.
+    pub wall: String,
+    /// The facts of the first line.
+    pub host: HostLine,
+    /// Whether settings can be written.
+    pub rights: Rights,
+    /// The screen shown.
+    pub screen: Screen,
+    /// Dialogs above it; the last is on top.
+    pub dialogs: Vec<Dialog>,
+    /// The devices; None before the first inventory.
+    pub fleet: Fleet,
+    /// An inventory has come.
+    pub inventoried: bool,
+    /// Screen 1.
+    pub devices: DevicesScreen,
+    /// Screen 2.
+    pub settings: SettingsScreen,
+    /// Screen 3.
+    pub workload: WorkloadScreen,
+    /// Screen 7.
+    pub messages: MessagesScreen,
+    /// The run, going or ended.
+    pub run: Option<Run>,
+    /// The line above the footer.
+    pub status: Option<Status>,
+    /// The program was asked to end.
+    pub leaving: bool,
+    pub(super) watched: Vec<KernelName>,
+    pub(super) dirty: bool,
+}
+
+impl Model {
+    /// The state before anything happened.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            ascii: options.ascii,
+            devices: DevicesScreen { choose: options.choose, ..DevicesScreen::default() },
+            workload: WorkloadScreen::new(options.presets),
+            dirty: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether something shown changed since the last call; the screen need not be drawn otherwise.
+    pub fn take_dirty(&mut self) -> bool {
+        std::mem::take(&mut self.dirty)
+    }
+
+    /// Why nothing can be written; None if it can, as far as is known.
+    #[must_use]
+    pub fn read_only(&self) -> Option<&str> {
+        match &self.rights {
+            Rights::ReadOnly(why) => Some(why),
+            Rights::Unknown | Rights::Write => None,
+        }
+    }
+
+    /// Says something: in the status line, and for good in the messages.
+    pub fn say(&mut self, level: Level, text: impl Into<String>) {
+        let text = text.into();
+        let said = VecDeque::len(&self.messages.said);
+        if said >= KEPT {
+            self.messages.said.pop_front();
+        }
+        self.messages.said.push_back(Said { wall: self.wall.clone(), level, text: text.clone() });
+        self.status = Some(Status { level, text, at: self.now });
+        self.dirty = true;
+    }
+
+    /// Says something that need not be kept: why a key does nothing.
+    pub fn hint(&mut self, text: impl Into<String>) {
+        self.status = Some(Status { level: Level::Info, text: text.into(), at: self.now });
+        self.dirty = true;
+    }
+}

@@ -1,0 +1,115 @@
+//! What is done when something that was asked for has come to its end.
+
+use crate::sys::device::DeviceId;
+use crate::trial::result::TrialResult;
+use crate::tuning::change::{ApplyReport, Outcome};
+
+use super::dialogs::Dialog;
+use super::dialogs::changes::{ChangesDialog, Phase, Purpose};
+use super::effect::Effect;
+use super::message::Level;
+use super::model::Model;
+
+/// Changes or an undo ended: the dialog that asked for them shows what became of them. If it was closed meanwhile, it
+/// comes back, below whatever is open, so that no key goes to it unseen.
+pub(super) fn changes_done(
+    model: &mut Model,
+    device: &DeviceId,
+    result: Result<ApplyReport, String>,
+    undo: bool,
+) -> Vec<Effect> {
+    if let Some(entry) = model.fleet.get_mut(device) {
+        entry.work = None;
+        if let Ok(report) = &result {
+            entry.took(report);
+        }
+    }
+    let (level, text) = in_one_line(device, &result, undo);
+    model.say(level, text);
+    let asked = model.dialogs.iter_mut().find_map(|d| match d {
+        Dialog::Changes(c)
+            if matches!(c.phase, Phase::Working)
+                && c.device.same_device(device)
+                && matches!(c.purpose, Purpose::Undo(_)) == undo =>
+        {
+            Some(c)
+        }
+        _ => None,
+    });
+    if let Some(dialog) = asked {
+        dialog.phase = Phase::Done(result);
+        dialog.top = 0;
+    } else {
+        let purpose = if undo { Purpose::Undo(Vec::new()) } else { Purpose::Apply };
+        let mut dialog = ChangesDialog::new(device.clone(), purpose);
+        dialog.phase = Phase::Done(result);
+        model.dialogs.insert(0, Dialog::Changes(dialog));
+    }
+    vec![Effect::ReadQueue(device.name.clone())]
+}
+
+/// What became of a set of changes, for the status line and the messages.
+fn in_one_line(device: &DeviceId, result: &Result<ApplyReport, String>, undo: bool) -> (Level, String) {
+    let name = &device.name;
+    let what = if undo { "undo" } else { "changes" };
+    let report = match result {
+        Err(why) => return (Level::Error, format!("{name}: {what}: {why}")),
+        Ok(report) => report,
+    };
+    if !report.not_restored.is_empty() {
+        return (Level::Error, format!("{name}: could not be put back: {}", report.not_restored.join("; ")));
+    }
+    let parts: Vec<String> = report
+        .changes
+        .iter()
+        .map(|c| {
+            let before = c.before.as_deref().unwrap_or("-");
+            let now = c.effective.as_deref().unwrap_or("-");
+            match c.outcome {
+                Outcome::Applied => format!("{} {before} -> {now}", c.name),
+                Outcome::Clamped => format!("{} {before} -> {now} (asked for {})", c.name, c.requested),
+                Outcome::Unchanged => format!("{} is {now} already", c.name),
+                Outcome::Refused => format!("{} {} refused", c.name, c.requested),
+            }
+        })
+        .collect();
+    let text = format!("{name}: {}", parts.join(", "));
+    if report.rolled_back {
+        (Level::Error, format!("{text}; all put back"))
+    } else if report.changes.iter().any(|c| c.outcome == Outcome::Clamped) {
+        (Level::Warning, text)
+    } else if report.changes.iter().any(|c| c.outcome == Outcome::Refused) {
+        (Level::Error, text)
+    } else if undo {
+        (Level::Info, format!("undone: {text}"))
+    } else {
+        (Level::Info, text)
+    }
+}
+
+/// The run ended.
+pub(super) fn run_done(model: &mut Model, result: Result<Box<TrialResult>, String>) {
+    let Some(run) = model.run.as_mut().filter(|r| r.going()) else { return };
+    let name = run.job.name.clone();
+    let said = match &result {
+        Ok(r) => {
+            let all = &r.total.read;
+            let word = if r.interrupted { "stopped" } else { "done" };
+            (
+                Level::Info,
+                format!(
+                    "run {name} on {}: {word}, {} MiB/s, {} IOPS",
+                    run.target,
+                    crate::units::mib_per_s(all.bytes_per_s),
+                    crate::units::events(all.iops)
+                ),
+            )
+        }
+        Err(why) => (Level::Error, format!("run {name} on {}: {why}", run.target)),
+    };
+    run.ended = Some(result);
+    run.stopping = false;
+    // The question whether to stop has answered itself; the wish to leave has not.
+    model.dialogs.retain(|d| !matches!(d, Dialog::Leave { quit: false, .. }));
+    model.say(said.0, said.1);
+}

@@ -1,0 +1,370 @@
+//! One message in, the state changed, effects out.
+
+use crate::sys::name::KernelName;
+use crate::units::Nanos;
+
+use super::actions::{self, ActionId, Place};
+use super::dialogs::changes::{ChangesDialog, Purpose};
+use super::dialogs::leave::Choice;
+use super::dialogs::{Dialog, edit};
+use super::effect::Effect;
+use super::key::Key;
+use super::message::{Level, Message};
+use super::model::{Model, Rights, STATUS_STAYS, Screen};
+use super::outcome;
+use super::screens::{devices, settings, workload};
+use super::{layout, run::Run};
+
+/// Takes in what happened and says what is to be done about it.
+#[must_use = "the effects are to be carried out"]
+pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
+    let mut effects = match message {
+        Message::Key(key) => press(model, key),
+        Message::Tick { now, wall } => {
+            tick(model, now, wall);
+            Vec::new()
+        }
+        other => {
+            model.dirty = true;
+            take(model, other)
+        }
+    };
+    settle(model, &mut effects);
+    effects
+}
+
+fn tick(model: &mut Model, now: Nanos, wall: String) {
+    model.now = now;
+    if model.wall != wall {
+        model.wall = wall;
+        model.dirty = true;
+    }
+    // Waiting is shown in seconds, so it repaints while somebody waits, and only then.
+    let waiting = model.fleet.entries().iter().any(|e| e.work.is_some());
+    let forgot = model.fleet.forget_gone(now);
+    let faded = model.status.as_ref().is_some_and(|s| now.since(s.at) >= STATUS_STAYS);
+    if faded {
+        model.status = None;
+    }
+    model.dirty |= waiting || forgot || faded;
+}
+
+fn take(model: &mut Model, message: Message) -> Vec<Effect> {
+    match message {
+        Message::Resize { width, height } => {
+            model.width = width;
+            model.height = height;
+        }
+        Message::Host(host) => model.host = host,
+        Message::Inventory(list) => {
+            model.inventoried = true;
+            model.fleet.take_inventory(list, model.now);
+        }
+        Message::Rates { rows, .. } => {
+            if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone())
+                && let Some(entry) = model.fleet.get_mut(&id)
+            {
+                entry.keep_history();
+            }
+            model.fleet.take_rates(rows);
+        }
+        Message::Queue { device, state } => {
+            if let Some(entry) = model.fleet.named_mut(&device) {
+                entry.read_queue(state);
+            }
+        }
+        Message::Rights(Ok(())) => model.rights = Rights::Write,
+        Message::Rights(Err(why)) => model.rights = Rights::ReadOnly(why),
+        Message::Applied { device, result } => return outcome::changes_done(model, &device, result, false),
+        Message::UndoDone { device, result } => return outcome::changes_done(model, &device, result, true),
+        Message::UndoPlan { device, plan } => match plan {
+            Ok(steps) if !steps.is_empty() => {
+                // Opened only over the screen: it must not come under a key meant for another dialog.
+                if model.dialogs.is_empty() {
+                    model.dialogs.push(Dialog::Changes(ChangesDialog::new(device, Purpose::Undo(steps))));
+                }
+            }
+            Ok(_) => model.hint(format!("{}: there is nothing to undo", device.name)),
+            Err(why) => model.say(Level::Warning, format!("{}: {why}", device.name)),
+        },
+        Message::RunProgress(p) => {
+            if let Some(run) = model.run.as_mut().filter(|r| r.going()) {
+                run.take_progress(p);
+            }
+        }
+        Message::RunKernel(figures) => {
+            if let Some(run) = model.run.as_mut() {
+                run.take_kernel(figures);
+            }
+        }
+        Message::RunFinished(result) => outcome::run_done(model, result),
+        Message::Notice(level, text) => model.say(level, text),
+        // Both were taken before.
+        Message::Key(_) | Message::Tick { .. } => {}
+    }
+    Vec::new()
+}
+
+fn press(model: &mut Model, key: Key) -> Vec<Effect> {
+    model.dirty = true;
+    let place = actions::place(model);
+    if let Some(text) = typed(model, place)
+        && takes_text(text, key)
+    {
+        return Vec::new();
+    }
+    let Some(id) = actions::find(key, place) else {
+        // The one key that must work everywhere, whatever is open.
+        return if key == Key::Ctrl('c') { quit(model) } else { Vec::new() };
+    };
+    if let Err(why) = actions::available(id, model) {
+        model.hint(why);
+        return Vec::new();
+    }
+    act(model, id)
+}
+
+/// The text that keys go to, where one is being typed.
+fn typed(model: &mut Model, place: Place) -> Option<Typed<'_>> {
+    match place {
+        Place::Filter => Some(Typed::Filter(&mut model.devices.filter)),
+        Place::Edit => match model.dialogs.last_mut() {
+            Some(Dialog::Edit(e)) => Some(Typed::Edit(e)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+enum Typed<'a> {
+    Filter(&'a mut String),
+    Edit(&'a mut edit::EditDialog),
+}
+
+fn takes_text(text: Typed<'_>, key: Key) -> bool {
+    match (text, key) {
+        (Typed::Filter(t), Key::Char(c)) if !c.is_control() && t.len() < 64 => t.push(c),
+        (Typed::Filter(t), Key::Backspace | Key::Delete) => drop(t.pop()),
+        (Typed::Edit(e), Key::Char(c)) => e.type_char(c),
+        (Typed::Edit(e), Key::Backspace | Key::Delete) => e.erase(),
+        _ => return false,
+    }
+    true
+}
+
+fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
+    match id {
+        ActionId::Up => move_by(model, -1),
+        ActionId::Down => move_by(model, 1),
+        ActionId::PageUp => move_by(model, -page(model)),
+        ActionId::PageDown => move_by(model, page(model)),
+        ActionId::First => move_by(model, isize::MIN / 2),
+        ActionId::Last => move_by(model, isize::MAX / 2),
+        ActionId::OpenSettings if model.devices.chosen == Some(devices::Chosen::Unused) => {
+            model.devices.unfolded = !model.devices.unfolded;
+        }
+        ActionId::OpenSettings => return open_settings(model),
+        ActionId::GoSettings if model.screen != Screen::Settings => return open_settings(model),
+        ActionId::EditFilter => model.devices.typing = true,
+        ActionId::KeepFilter => model.devices.typing = false,
+        ActionId::DropFilter | ActionId::ClearFilter => {
+            model.devices.typing = false;
+            model.devices.filter.clear();
+        }
+        ActionId::Sort => {
+            model.fleet.sort_next();
+            model
+                .hint(format!("sorted by {}; rows stay until s is pressed again", model.fleet.sort().word()));
+        }
+        ActionId::StageNext => settings::step(model, true),
+        ActionId::StagePrevious => settings::step(model, false),
+        ActionId::TypeValue => model.dialogs.extend(settings::typed(model).map(Dialog::Edit)),
+        ActionId::Unstage => settings::unstage(model),
+        ActionId::Explain => model.dialogs.extend(settings::explanation(model).map(Dialog::Explain)),
+        ActionId::ReviewChanges => {
+            let device = settings::subject(model).map(|e| e.device.id.clone());
+            model.dialogs.extend(device.map(|d| Dialog::Changes(ChangesDialog::new(d, Purpose::Apply))));
+        }
+        ActionId::ReviewUndo => {
+            let device = settings::subject(model).map(|e| e.device.id.clone());
+            return device.map(|device| Effect::PlanUndo { device }).into_iter().collect();
+        }
+        ActionId::TakePreset => model.workload.in_fields = true,
+        ActionId::LeaveFields => model.workload.in_fields = false,
+        ActionId::AboutPreset => model.dialogs.extend(workload::about_preset(model).map(Dialog::Explain)),
+        ActionId::UseField => return workload::use_field(model),
+        ActionId::FieldNext => workload::step(model, true),
+        ActionId::FieldPrevious => workload::step(model, false),
+        ActionId::StopRun => ask_to_stop(model, false),
+        ActionId::CloseResult => model.run = None,
+        ActionId::Write => {
+            let rights = model.read_only().map(str::to_owned);
+            let now = model.now;
+            if let Some(Dialog::Changes(c)) = model.dialogs.last_mut() {
+                return c.write(&mut model.fleet, rights.as_deref(), now);
+            }
+        }
+        ActionId::Close => drop(model.dialogs.pop()),
+        ActionId::Accept => accept(model),
+        ActionId::OtherAnswer => match model.dialogs.last_mut() {
+            Some(Dialog::Leave { choice, .. }) => *choice = choice.other(),
+            Some(Dialog::Busy { start, .. }) => *start = !*start,
+            _ => {}
+        },
+        ActionId::Answer => return answer(model),
+        ActionId::GoDevices | ActionId::LeaveSettings | ActionId::LeaveWorkload | ActionId::LeaveMessages => {
+            model.screen = Screen::Devices;
+        }
+        ActionId::GoSettings => {}
+        ActionId::GoWorkload => model.screen = Screen::Workload,
+        ActionId::GoMessages => {
+            model.screen = Screen::Messages;
+            model.messages.back = 0;
+        }
+        ActionId::Help => model.dialogs.push(Dialog::Help { top: 0 }),
+        ActionId::Quit => return quit(model),
+    }
+    Vec::new()
+}
+
+fn open_settings(model: &mut Model) -> Vec<Effect> {
+    settings::open(model);
+    match (model.screen, &model.settings.device) {
+        (Screen::Settings, Some(id)) => vec![Effect::ReadQueue(id.name.clone())],
+        _ => Vec::new(),
+    }
+}
+
+fn ask_to_stop(model: &mut Model, quit: bool) {
+    model.dialogs.push(Dialog::Leave { choice: Choice::default(), quit });
+}
+
+/// Leaves, or asks first while a run goes on. Asked already, the answer is taken as given.
+fn quit(model: &mut Model) -> Vec<Effect> {
+    let going = model.run.as_ref().is_some_and(Run::going);
+    let asked = model.dialogs.iter().any(|d| matches!(d, Dialog::Leave { quit: true, .. }));
+    if going && !asked {
+        ask_to_stop(model, true);
+        return Vec::new();
+    }
+    model.leaving = true;
+    let stop = going.then_some(Effect::StopRun);
+    stop.into_iter().chain([Effect::Quit]).collect()
+}
+
+fn answer(model: &mut Model) -> Vec<Effect> {
+    match model.dialogs.pop() {
+        Some(Dialog::Leave { choice: Choice::Stop, quit }) => {
+            let mut effects = Vec::new();
+            if let Some(run) = model.run.as_mut().filter(|r| r.going()) {
+                run.stopping = true;
+                effects.push(Effect::StopRun);
+            }
+            if quit {
+                model.leaving = true;
+                effects.push(Effect::Quit);
+            }
+            effects
+        }
+        Some(Dialog::Busy { start: true, .. }) => workload::start(model, true),
+        _ => Vec::new(),
+    }
+}
+
+/// Takes a typed text; the dialog stays, with the reason, if it is no value.
+fn accept(model: &mut Model) {
+    let Some(Dialog::Edit(mut dialog)) = model.dialogs.pop() else { return };
+    let refused = match &dialog.purpose {
+        edit::Purpose::Field(field) => match &mut model.workload.job {
+            Some(job) => workload::take_text(job, *field, &dialog.text).err(),
+            None => None,
+        },
+        edit::Purpose::Setting(name) => match settings::current(model).filter(|r| r.name == *name) {
+            None => Some(format!("{name} is not there any more")),
+            Some(row) => {
+                match settings::can_stage(model).and_then(|()| settings::check(&row, &dialog.text)) {
+                    Ok(value) => {
+                        settings::stage(model, &row, value);
+                        None
+                    }
+                    Err(why) => Some(why),
+                }
+            }
+        },
+    };
+    if refused.is_some() {
+        dialog.refused = refused;
+        model.dialogs.push(Dialog::Edit(dialog));
+    }
+}
+
+fn page(model: &Model) -> isize {
+    let rows = match model.screen {
+        Screen::Devices => layout::devices(model.width, model.height).1.height,
+        Screen::Settings => layout::settings(model.width, model.height).1.height,
+        Screen::Workload => 8,
+        Screen::Messages => layout::messages(model.width, model.height).height,
+    };
+    isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
+}
+
+fn move_by(model: &mut Model, by: isize) {
+    match model.dialogs.last_mut() {
+        Some(Dialog::Help { top }) => *top = top.saturating_add_signed(by).min(LONGEST),
+        Some(Dialog::Changes(c)) => c.top = c.top.saturating_add_signed(by).min(LONGEST),
+        Some(_) => {}
+        None => match model.screen {
+            Screen::Devices => devices::move_by(model, by),
+            Screen::Settings => settings::move_by(model, by),
+            Screen::Workload => workload::move_by(model, by),
+            Screen::Messages => {
+                let height = usize::from(layout::messages(model.width, model.height).height);
+                model.messages.scroll(by.saturating_neg(), height);
+            }
+        },
+    }
+}
+
+/// No dialog has more lines; the drawing code stops at the true end.
+const LONGEST: usize = 200;
+
+/// After every message: choices that exist, scrolled into view, and the list of devices to be read.
+fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
+    let list = layout::devices(model.width, model.height).1;
+    devices::settle(model, usize::from(list.height));
+    let height = layout::settings(model.width, model.height).1.height;
+    settings::settle(model, usize::from(height));
+    if model.screen == Screen::Settings && settings::entry(model).is_none() {
+        model.screen = Screen::Devices;
+        model.hint("the device is gone");
+    }
+    if model.dirty {
+        let watched = watch(model, usize::from(list.height));
+        if watched != model.watched {
+            model.watched.clone_from(&watched);
+            effects.push(Effect::Watch(watched));
+        }
+    }
+}
+
+fn watch(model: &Model, height: usize) -> Vec<KernelName> {
+    let mut names: Vec<KernelName> = model
+        .fleet
+        .entries()
+        .iter()
+        .filter(|e| e.live() && (!e.staged.is_empty() || e.work.is_some()))
+        .map(|e| e.device.name().clone())
+        .collect();
+    names.extend(settings::entry(model).filter(|e| e.live()).map(|e| e.device.name().clone()));
+    let rows = devices::rows(&model.fleet, &model.devices);
+    for row in rows.iter().skip(model.devices.top).take(height) {
+        if let devices::Row::Device { entry, .. } = row
+            && entry.live()
+        {
+            names.push(entry.device.name().clone());
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
