@@ -41,7 +41,10 @@ fn unknown_is_null_in_json() {
     let all = json(&["list", "--all", "--json", "--sysroot", &tree()]);
     let find = |n: &str| all["devices"].as_array().unwrap().iter().find(|d| d["name"] == n).unwrap().clone();
     let zram = find("zram0");
-    assert_eq!((&zram["scheduler"], &zram["nr_requests"], &zram["model"]), (&Value::Null, &Value::Null, &Value::Null));
+    assert_eq!(
+        (&zram["scheduler"], &zram["nr_requests"], &zram["model"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
     let sda = find("sda");
     assert_eq!(sda["scheduler"]["active"], "kyber");
     assert_eq!(sda["scheduler"]["available"].as_array().unwrap().len(), 4);
@@ -93,7 +96,11 @@ fn watch_prints_a_line_a_sample_and_the_first_has_no_rates() {
     let rows = |v: &Value| v["devices"].as_array().unwrap().clone();
     assert!(!rows(&lines[0]).is_empty());
     for d in rows(&lines[0]) {
-        assert_eq!((&d["read_iops"], &d["busy_pct"], &d["new"]), (&Value::Null, &Value::Null, &Value::from(true)), "{d}");
+        assert_eq!(
+            (&d["read_iops"], &d["busy_pct"], &d["new"]),
+            (&Value::Null, &Value::Null, &Value::from(true)),
+            "{d}"
+        );
     }
     assert_eq!(lines[0]["interval_s"], Value::Null);
     assert!(lines[1]["interval_s"].as_f64().unwrap() >= 0.05);
@@ -141,7 +148,9 @@ fn without_a_terminal_the_screen_names_the_commands_and_sends_no_escape_code() {
 
 #[test]
 fn a_reader_that_goes_away_ends_the_program_quietly() {
-    for args in [&["list", "--all", "--json"][..], &["watch", "--json", "--interval", "100ms"], &["jobs", "--json"]] {
+    for args in
+        [&["list", "--all", "--json"][..], &["watch", "--json", "--interval", "100ms"], &["jobs", "--json"]]
+    {
         let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_blktune"))
             .args(args)
             .stdout(std::process::Stdio::piped())
@@ -168,6 +177,9 @@ fn escape_sequences_of_a_device_never_reach_the_output() {
         assert!(out.status.success());
         let text = String::from_utf8(out.stdout).expect("valid UTF-8");
         assert!(text.contains("EVIL"), "{args:?}: {text}");
-        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{args:?}: a control character got through");
+        assert!(
+            text.chars().all(|c| c == '\n' || !c.is_control()),
+            "{args:?}: a control character got through"
+        );
     }
 }

@@ -105,7 +105,10 @@ fn every_stack_agrees_with_lsblk() {
     fn edges(v: &Value, out: &mut Vec<(String, String)>) {
         for child in v["children"].as_array().into_iter().flatten() {
             if !is_partition(child) {
-                out.push((v["kname"].as_str().unwrap().to_owned(), child["kname"].as_str().unwrap().to_owned()));
+                out.push((
+                    v["kname"].as_str().unwrap().to_owned(),
+                    child["kname"].as_str().unwrap().to_owned(),
+                ));
             }
             edges(child, out);
         }
@@ -119,7 +122,10 @@ fn every_stack_agrees_with_lsblk() {
         assert!(theirs.len() > 10, "{kernel}");
         for (below, above) in theirs {
             let holder = &ours[&above];
-            assert!(holder.built_on.iter().any(|n| n.kernel() == below), "{kernel}: {above} is not on {below}");
+            assert!(
+                holder.built_on.iter().any(|n| n.kernel() == below),
+                "{kernel}: {above} is not on {below}"
+            );
         }
     }
 }
@@ -217,7 +223,11 @@ fn a_name_with_a_slash_is_one_device_in_either_spelling() {
     };
     for typed in ["cciss/c0d0", "cciss!c0d0", "/dev/cciss/c0d0"] {
         let v = list(typed);
-        assert_eq!((v["name"].as_str(), v["path"].as_str()), (Some("cciss/c0d0"), Some("/dev/cciss/c0d0")), "{typed}");
+        assert_eq!(
+            (v["name"].as_str(), v["path"].as_str()),
+            (Some("cciss/c0d0"), Some("/dev/cciss/c0d0")),
+            "{typed}"
+        );
         assert_eq!(v["note"], Value::Null, "{typed}");
     }
     let v = list("/dev/cciss/c0d0p1");

@@ -50,7 +50,9 @@ fn wait() -> Waited {
     let timeout = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
     match poll(&mut fds, Some(&timeout)) {
         Ok(0) | Err(rustix::io::Errno::INTR) => Waited::Nothing,
-        Ok(_) if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) => Waited::Gone,
+        Ok(_) if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) => {
+            Waited::Gone
+        }
         Ok(_) => match event::poll(std::time::Duration::ZERO) {
             Ok(true) => Waited::Input,
             Ok(false) => Waited::Nothing,
@@ -70,7 +72,9 @@ fn translate(event: &TerminalEvent) -> Option<Message> {
 
 fn key_of(key: &KeyEvent) -> Option<Key> {
     Some(match key.code {
-        KeyCode::Char(c) if key.modifiers.contains(KeyModifiers::CONTROL) => Key::Ctrl(c.to_ascii_lowercase()),
+        KeyCode::Char(c) if key.modifiers.contains(KeyModifiers::CONTROL) => {
+            Key::Ctrl(c.to_ascii_lowercase())
+        }
         KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::ALT) => Key::Char(c),
         KeyCode::Enter => Key::Enter,
         KeyCode::Esc => Key::Esc,

@@ -1,3 +1,11 @@
 //! L6: threads, terminal, signals, and the loop that ties them to the pure state.
 
+pub mod control;
+pub mod event;
+//EL pub mod event_loop;
+pub mod input;
 pub mod sampler;
+pub mod signals;
+pub mod terminal;
+pub mod thread;
+pub mod watcher;

@@ -1,12 +1,11 @@
 //! Takes samples of `/proc/diskstats`: the edge where the kernel and the clock are read for telemetry.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use crossbeam_channel::Sender;
 
 use super::event::Event;
-use crate::app::message::{Level, Message};
+use crate::app::message::{HostLine, Level, Message};
 use crate::clock::{Clock, SystemClock};
 use crate::sys::attr;
 use crate::sys::diskstats;
@@ -39,15 +38,15 @@ fn sequence_numbers<'a>(
     names.filter_map(|n| Some((n.clone(), attr::read_u64(&root.block(n).join("diskseq"))?))).collect()
 }
 
-/// Samples every `interval` and sends what it found, until the loop stops listening. A sample that fails is said once,
-/// not every second.
-pub fn run(root: &SysRoot, interval: Duration, events: &Sender<Event>, mut host: Host) {
+/// Samples every interval and sends what it found, until the loop stops listening. A sample that fails is said once,
+/// not every second. `line` is the host line as it was first shown; it is sent again when something in it moved.
+pub fn run(root: &SysRoot, events: &Sender<Event>, mut host: Host, mut line: HostLine) {
     let clock = SystemClock;
     let mut tracker = RateTracker::default();
     let mut failed = false;
     let mut next = clock.monotonic();
     loop {
-        let message = match take(root, &clock) {
+        let figures = match take(root, &clock) {
             Ok(sample) => tracker.next(&sample).map(|frame| {
                 let rows = frame.devices.into_iter().map(|d| (d.key, d.rates)).collect();
                 Message::Rates { at: frame.monotonic, rows }
@@ -60,13 +59,16 @@ pub fn run(root: &SysRoot, interval: Duration, events: &Sender<Event>, mut host:
             }
         };
         host.refresh(root);
-        let pressure = Message::IoPressure(host.io_pressure_pct.map(f64::from));
-        for m in message.into_iter().chain([pressure]) {
-            if events.send(Event::Message(m)).is_err() {
+        let pressure = host.io_pressure_pct.map(f64::from);
+        let moved = pressure != line.io_pressure_pct;
+        line.io_pressure_pct = pressure;
+        let host_line = moved.then(|| Message::Host(line.clone()));
+        for message in figures.into_iter().chain(host_line) {
+            if events.send(Event::Message(message)).is_err() {
                 return;
             }
         }
-        next = Nanos(next.0.saturating_add(Nanos::from(interval).0));
+        next = Nanos(next.0.saturating_add(Nanos::from(line.interval).0));
         std::thread::sleep(next.since(clock.monotonic()).duration());
     }
 }

@@ -12,7 +12,11 @@ use super::event::Event;
 ///
 /// # Errors
 /// The system has no room for another thread.
-pub fn spawn(name: &str, events: &Sender<Event>, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+pub fn spawn(
+    name: &str,
+    events: &Sender<Event>,
+    work: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
     let events = events.clone();
     let thread = name.to_owned();
     Builder::new().name(name.to_owned()).spawn(move || {

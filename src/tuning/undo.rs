@@ -60,6 +60,13 @@ pub fn undo(journal: &Journal, queue: &dyn QueueControl, entry: &Entry) -> Undon
     Undone { device, report, cause, warning }
 }
 
+/// What [`undo`] would put back on a queue that reads `now`. Writes nothing.
+#[must_use]
+pub fn preview(entry: &Entry, now: &QueueState) -> Vec<Change> {
+    let back = Work::plan(entry, now).back;
+    back.into_iter().filter(|c| now.effective(&c.name).as_ref() != Some(&c.requested)).collect()
+}
+
 /// A setting that is not as it was left.
 #[derive(Debug)]
 struct Foreign {
