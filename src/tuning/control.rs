@@ -66,7 +66,8 @@ impl SysfsQueue {
     }
 
     /// Whether the name still belongs to this device. Numbers are reused within seconds, `diskseq` never.
-    fn is_still_there(&self) -> bool {
+    #[must_use]
+    pub fn is_still_there(&self) -> bool {
         let dir = self.root.block(&self.id.name);
         let devnum = attr::read_opt(&dir.join("dev")).and_then(|t| DevNum::parse(&t));
         let diskseq = attr::read_u64(&dir.join("diskseq"));
