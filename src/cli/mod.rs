@@ -1,5 +1,6 @@
 //! L6: the command line. Definitions here, one file a subcommand.
 
+mod change_report;
 pub mod device_arg;
 mod device_json;
 pub mod jobs;

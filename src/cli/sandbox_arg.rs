@@ -32,7 +32,11 @@ pub(super) fn create(size: Option<Bytes>, stop: &Stop) -> Result<Option<Sandbox>
         return Err(Failure::Signal(signal));
     }
     if let Sandbox::ScratchFile(file) = &sandbox {
-        eprintln!("blktune: {}; reads can be tried on a scratch file, and `{}` gives the rest", file.reason(), with_rights());
+        eprintln!(
+            "blktune: {}; reads can be tried on a scratch file, and `{}` gives the rest",
+            file.reason(),
+            with_rights()
+        );
     }
     Ok(Some(sandbox))
 }

@@ -1,21 +1,18 @@
 //! `blktune set`: change settings of devices, as one transaction.
 
-use std::io::{self, Write};
-
 use serde_json::{Value, json};
 
+use super::change_report::{CAPTURED, ending, journal, print, warn};
+use super::device_arg::resolve;
 use super::outcome::{CommandResult, Failure};
+use super::output;
 use crate::clock::{Clock, SystemClock};
-use crate::sys::attr;
-use crate::sys::device::{DevNum, DeviceId};
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
 use crate::sys::root::SysRoot;
-use crate::tuning::apply::Cause;
 use crate::tuning::catalogue;
-use crate::tuning::change::{ApplyReport, Change, ChangeReport, Outcome, SideEffect};
+use crate::tuning::change::{ApplyReport, Change, Outcome};
 use crate::tuning::control::{QueueControl, SysfsQueue};
-use crate::tuning::journal::Journal;
 use crate::tuning::keep::{Kept, apply_and_keep, take_back_kept};
 use crate::tuning::plan;
 
@@ -37,14 +34,26 @@ pub struct SetArgs {
 ///
 /// # Errors
 /// Usage, lack of rights, a refused change (all put back), or settings that could not be put back.
-pub fn run(args: &SetArgs, root: &SysRoot) -> CommandResult {
-    let (devices, changes) = sort_items(&args.items)?;
+pub fn run(args: &SetArgs, root: &SysRoot, instead: Option<&str>) -> CommandResult {
+    let (mut devices, changes) = sort_items(&args.items)?;
+    if devices.is_empty() {
+        devices.extend(instead);
+    }
+    if devices.is_empty() {
+        return Err(Failure::Usage(
+            "no device named; write it before the changes, as in: set sda read_ahead_kb=512".to_owned(),
+        ));
+    }
     if !root.is_live() && !args.dry_run {
         return Err(Failure::Usage(CAPTURED.to_owned()));
     }
     let mut queues: Vec<SysfsQueue> = Vec::new();
     for text in devices {
-        let id = resolve(root, text)?;
+        let found = resolve(root, text)?;
+        if let Some(note) = found.note {
+            eprintln!("blktune: {note}");
+        }
+        let id = found.id;
         if !queues.iter().any(|q| q.id().name == id.name) {
             queues.push(SysfsQueue::new(root.clone(), id));
         }
@@ -58,9 +67,6 @@ pub fn run(args: &SetArgs, root: &SysRoot) -> CommandResult {
 
 const SCHEMA: &str = "blktune.set/1";
 
-pub(super) const CAPTURED: &str =
-    "a captured tree can be looked at, not changed; leave --sysroot out, or add --dry-run";
-
 /// Devices and changes of one list: what holds a `=` is a change, unless it is a path.
 fn sort_items(items: &[String]) -> Result<(Vec<&str>, Vec<Change>), Failure> {
     let usage = |e: plan::SetError| Failure::Usage(e.to_string());
@@ -69,11 +75,6 @@ fn sort_items(items: &[String]) -> Result<(Vec<&str>, Vec<Change>), Failure> {
     let changes: Vec<Change> =
         changes.into_iter().map(|c| plan::parse_change(c)).collect::<Result<_, _>>().map_err(usage)?;
     plan::no_duplicates(&changes).map_err(usage)?;
-    if devices.is_empty() {
-        return Err(Failure::Usage(
-            "no device named; write it before the changes, as in: set sda read_ahead_kb=512".to_owned(),
-        ));
-    }
     if changes.is_empty() {
         return Err(Failure::Usage(format!(
             "nothing to set; write NAME=VALUE behind the device (blktune changes {})",
@@ -118,10 +119,10 @@ fn change(queues: &[SysfsQueue], changes: &[Change], root: &SysRoot, as_json: bo
         }
     }
     report.rolled_back = cause.is_some() && done.iter().all(|(_, k)| k.applied.report.rolled_back);
-    print(&if as_json { json_text(SCHEMA, &report) } else { text(&report) })?;
+    print(&report, SCHEMA, as_json)?;
     if !as_json && cause.is_none() {
         for (queue, _) in done.iter().filter(|(_, k)| k.entry.is_some()) {
-            let _ = writeln!(io::stderr(), "take it back with: blktune undo {}", queue.id().name);
+            eprintln!("take it back with: blktune undo {}", queue.id().name);
         }
     }
     ending(&report, cause)
@@ -136,7 +137,7 @@ fn dry_run(queues: &[SysfsQueue], changes: &[Change], as_json: bool) -> CommandR
         foreseen.extend(plan::order(changes).into_iter().map(|c| Foreseen::of(device, c, &state)));
         effects.extend(catalogue::known_side_effects(changes, &state).into_iter().map(|e| (device, e)));
     }
-    let output = if as_json {
+    let told = if as_json {
         let effects: Vec<Value> =
             effects.iter().map(|(device, effect)| json!({"device": device, "effect": effect})).collect();
         let changes: Vec<Value> = foreseen.iter().map(Foreseen::json).collect();
@@ -146,10 +147,10 @@ fn dry_run(queues: &[SysfsQueue], changes: &[Change], as_json: bool) -> CommandR
                    "known_side_effects": effects, "rolled_back": false})
         )
     } else {
-        let told = effects.iter().map(|(device, effect)| format!("{device} known to move: {effect}\n"));
-        foreseen.iter().map(Foreseen::line).chain(told).collect()
+        let moves = effects.iter().map(|(device, effect)| format!("{device} known to move: {effect}\n"));
+        foreseen.iter().map(Foreseen::line).chain(moves).collect()
     };
-    print(&output)?;
+    output::text(&told)?;
     let refused: Vec<String> = foreseen
         .iter()
         .filter_map(|f| f.problem.as_ref().map(|why| format!("{} {}: {why}", f.device, f.change.name)))
@@ -195,111 +196,4 @@ impl<'a> Foreseen<'a> {
             "before": self.before, "effective": null, "outcome": outcome, "message": self.problem,
         })
     }
-}
-
-/// The exit of a set: nothing for one that was carried out.
-pub(super) fn ending(report: &ApplyReport, cause: Option<Cause>) -> CommandResult {
-    if !report.not_restored.is_empty() {
-        return Err(Failure::NotRestored(format!(
-            "could not be put back: {}",
-            report.not_restored.join("; ")
-        )));
-    }
-    let Some(cause) = cause else { return Ok(()) };
-    let refused: Vec<String> = report
-        .changes
-        .iter()
-        .filter(|c| c.outcome == Outcome::Refused)
-        .map(|c| format!("{} {}: {}", c.device, c.name, c.message.as_deref().unwrap_or("refused")))
-        .collect();
-    let said = if refused.is_empty() { "the device is gone".to_owned() } else { refused.join("; ") };
-    Err(match cause {
-        Cause::Value => Failure::Refused(said),
-        Cause::Rights => Failure::NotPermitted(said),
-        Cause::Gone => Failure::GoneOrBusy(said),
-        Cause::Journal => Failure::Unexpected(said),
-    })
-}
-
-/// A report as lines: what was asked for first, then what moved with it.
-pub(super) fn text(report: &ApplyReport) -> String {
-    let mut lines: Vec<String> = report.changes.iter().map(change_line).collect();
-    lines.extend(report.side_effects.iter().map(|SideEffect { device, name, before, after }| {
-        let (before, after) = (before.as_deref().unwrap_or("-"), after.as_deref().unwrap_or("-"));
-        format!("{device} also: {name} {before} -> {after}\n")
-    }));
-    if report.rolled_back {
-        lines.push("nothing was changed: everything is as it was\n".to_owned());
-    }
-    lines.concat()
-}
-
-fn change_line(change: &ChangeReport) -> String {
-    let word = match change.outcome {
-        Outcome::Applied => "applied",
-        Outcome::Clamped => "clamped",
-        Outcome::Refused => "refused",
-        Outcome::Unchanged => "unchanged",
-    };
-    let to = match change.outcome {
-        Outcome::Refused => &change.requested,
-        _ => change.effective.as_ref().unwrap_or(&change.requested),
-    };
-    let message = change.message.as_deref().map(|m| format!(": {m}")).unwrap_or_default();
-    let before = change.before.as_deref().unwrap_or("-");
-    format!("{} {} {before} -> {to} {word}{message}\n", change.device, change.name)
-}
-
-/// A report as one document.
-pub(super) fn json_text(schema: &str, report: &ApplyReport) -> String {
-    format!(
-        "{:#}\n",
-        json!({
-            "schema": schema,
-            "changes": report.changes,
-            "side_effects": report.side_effects,
-            "rolled_back": report.rolled_back,
-            "not_restored": report.not_restored,
-        })
-    )
-}
-
-/// Writes to stdout; a reader that has gone away is no error.
-pub(super) fn print(text: &str) -> CommandResult {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Unexpected(format!("stdout: {e}"))),
-        _ => Ok(()),
-    }
-}
-
-pub(super) fn warn(what: &str) {
-    let _ = writeln!(io::stderr(), "blktune: the journal is incomplete: {what}");
-}
-
-/// The journal of this boot of the host.
-pub(super) fn journal(root: &SysRoot) -> Result<Journal, Failure> {
-    let boot = attr::read(&root.proc("sys/kernel/random/boot_id"))
-        .map_err(|e| Failure::Unexpected(e.to_string()))?;
-    Ok(Journal::new(&root.run_dir(), &boot))
-}
-
-/// The device that a person named, by kernel name or `/dev` path.
-pub(super) fn resolve(root: &SysRoot, text: &str) -> Result<DeviceId, Failure> {
-    let real = std::fs::canonicalize(text).ok().and_then(|p| SysRoot::below_dev(&p));
-    let spelled = real.or_else(|| SysRoot::below_dev(text.as_ref())).unwrap_or_else(|| text.to_owned());
-    let missing =
-        || Failure::GoneOrBusy(format!("{text}: no such device; `blktune list` names those that are there"));
-    let name = KernelName::new(&spelled).ok_or_else(missing)?;
-    let dir = root.block(&name);
-    if !dir.exists() {
-        return Err(missing());
-    }
-    Ok(DeviceId {
-        name,
-        devnum: attr::read_opt(&dir.join("dev")).and_then(|t| DevNum::parse(&t)),
-        diskseq: attr::read_u64(&dir.join("diskseq")),
-        wwid: attr::read_opt(&dir.join("wwid")),
-        serial: None,
-    })
 }

@@ -20,7 +20,7 @@ use crate::tuning::catalogue::{self, Group, SettingRow};
 #[derive(Clone, Debug, clap::Args)]
 pub struct ShowArgs {
     /// Kernel name, node, link to a node, or device-mapper name
-    device: String,
+    device: Option<String>,
     /// JSON instead of text
     #[arg(long)]
     json: bool,
@@ -52,8 +52,11 @@ struct SettingJson<'a> {
 ///
 /// # Errors
 /// There is no such device, or stdout can not be written.
-pub fn run(args: &ShowArgs, root: &SysRoot) -> CommandResult {
-    let found = resolve(root, &args.device)?;
+pub fn run(args: &ShowArgs, root: &SysRoot, instead: Option<&str>) -> CommandResult {
+    let typed = args.device.as_deref().or(instead);
+    let typed =
+        typed.ok_or_else(|| Failure::Usage("no device named; `blktune list` names them".to_owned()))?;
+    let found = resolve(root, typed)?;
     let devices = scan(root)?;
     let device = devices
         .iter()

@@ -1,15 +1,19 @@
 //! `blktune undo`: take back the last kept set of changes.
 
-use std::io::{self, Write};
+use std::io;
 
+use super::change_report::{CAPTURED, ending, journal, print, warn};
+use super::device_arg::resolve;
 use super::outcome::{CommandResult, Failure};
-use super::set::{CAPTURED, ending, journal, json_text, print, resolve, text, warn};
+use super::output;
 use crate::sys::device::DeviceId;
 use crate::sys::root::SysRoot;
 use crate::tuning::change::ApplyReport;
 use crate::tuning::control::SysfsQueue;
 use crate::tuning::journal::{JournalError, Stage};
 use crate::tuning::undo::{latest, undo};
+
+const SCHEMA: &str = "blktune.undo/1";
 
 /// Arguments of `undo`.
 #[derive(clap::Args, Clone, Debug)]
@@ -26,11 +30,12 @@ pub struct UndoArgs {
 /// # Errors
 /// Lack of rights, settings that somebody else changed since, a refusal by the kernel (all as before), or settings that
 /// could not be put back.
-pub fn run(args: &UndoArgs, root: &SysRoot) -> CommandResult {
+pub fn run(args: &UndoArgs, root: &SysRoot, instead: Option<&str>) -> CommandResult {
     if !root.is_live() {
         return Err(Failure::Usage(CAPTURED.to_owned()));
     }
-    let wanted: Option<DeviceId> = args.device.as_deref().map(|d| resolve(root, d)).transpose()?;
+    let typed = args.device.as_deref().or(instead);
+    let wanted: Option<DeviceId> = typed.map(|d| resolve(root, d).map(|found| found.id)).transpose()?;
     let journal = journal(root)?;
     let entries = journal.entries().map_err(|e| match &e {
         JournalError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -45,8 +50,8 @@ pub fn run(args: &UndoArgs, root: &SysRoot) -> CommandResult {
         None => SysfsQueue::new(root.clone(), id.clone()).is_still_there(),
     });
     let Some(entry) = found else {
-        let _ = writeln!(io::stderr(), "nothing to undo since this boot");
-        return if args.json { print(&json_text(SCHEMA, &ApplyReport::default())) } else { Ok(()) };
+        eprintln!("nothing to undo since this boot");
+        return if args.json { print(&ApplyReport::default(), SCHEMA, true) } else { Ok(()) };
     };
     if entry.stage == Stage::Open && entry.owner.alive() {
         return Err(Failure::GoneOrBusy(format!(
@@ -63,14 +68,10 @@ pub fn run(args: &UndoArgs, root: &SysRoot) -> CommandResult {
         warn(w);
     }
     let nothing_to_do = undone.report.changes.is_empty() && undone.cause.is_none();
-    print(&if args.json {
-        json_text(SCHEMA, &undone.report)
-    } else if nothing_to_do {
-        format!("{} is already as it was\n", undone.device)
+    if nothing_to_do && !args.json {
+        output::text(&format!("{} is already as it was\n", undone.device))?;
     } else {
-        text(&undone.report)
-    })?;
+        print(&undone.report, SCHEMA, args.json)?;
+    }
     ending(&undone.report, undone.cause)
 }
-
-const SCHEMA: &str = "blktune.undo/1";

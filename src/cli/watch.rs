@@ -10,6 +10,7 @@ use super::outcome::{CommandResult, Failure};
 use super::output;
 use crate::clock::{Clock, SystemClock};
 use crate::runtime::sampler;
+use crate::runtime::stop::Stop;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::telemetry::rates::Rates;
@@ -66,12 +67,18 @@ struct DeviceJson<'a> {
 ///
 /// # Errors
 /// A named device does not exist, `/proc/diskstats` can not be read, or stdout not written.
-pub fn run(args: &WatchArgs, root: &SysRoot, interval: Duration) -> CommandResult {
+pub fn run(
+    args: &WatchArgs,
+    root: &SysRoot,
+    instead: Option<&str>,
+    interval: Duration,
+    stop: &Stop,
+) -> CommandResult {
     let clock = SystemClock;
     let mut wanted = Vec::new();
-    for typed in &args.devices {
-        let found = resolve(root, typed)?;
-        wanted.push(found.row);
+    let named = args.devices.iter().map(String::as_str);
+    for typed in named.chain(instead.filter(|_| args.devices.is_empty())) {
+        wanted.push(resolve(root, typed)?.row);
     }
     let mut tracker = RateTracker::default();
     let mut printed = 0;
@@ -93,7 +100,9 @@ pub fn run(args: &WatchArgs, root: &SysRoot, interval: Duration) -> CommandResul
         }
         // From the planned instant, so that the interval does not grow by the time a sample takes.
         next = Nanos(next.0.saturating_add(Nanos::from(interval).0));
-        std::thread::sleep(next.since(clock.monotonic()).duration());
+        if !stop.sleep(next.since(clock.monotonic()).duration()) {
+            return Ok(());
+        }
     }
 }
 

@@ -6,6 +6,7 @@ pub mod event;
 pub mod input;
 pub mod sampler;
 pub mod signals;
+pub mod stop;
 pub mod terminal;
 pub mod thread;
 pub mod watcher;
