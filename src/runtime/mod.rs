@@ -1,10 +1,13 @@
 //! L6: threads, terminal, signals, and the loop that ties them to the pure state.
 
+pub mod conductor;
 pub mod control;
 pub mod event;
-//EL pub mod event_loop;
+pub mod event_loop;
 pub mod input;
+pub mod outside;
 pub mod sampler;
+pub mod screen;
 pub mod signals;
 pub mod stop;
 pub mod terminal;
