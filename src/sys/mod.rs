@@ -6,3 +6,4 @@ pub mod diskstats;
 pub mod name;
 pub mod queue;
 pub mod root;
+pub mod syscall;
