@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod clock;
+pub mod sandbox;
 pub mod sys;
 pub mod telemetry;
 pub mod trial;

@@ -3,6 +3,7 @@
 pub mod attr;
 pub mod device;
 pub mod diskstats;
+pub mod loopdev;
 pub mod name;
 pub mod queue;
 pub mod root;

@@ -1,0 +1,54 @@
+//! Captured sysfs and procfs trees of real kernels, unpacked once a test binary.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use blktune::sys::root::SysRoot;
+use tempfile::TempDir;
+
+/// An unpacked tree. Shared by all tests of a binary: look, do not change (see [`fresh_sysroot`]).
+#[derive(Clone, Debug)]
+pub struct Fixture {
+    /// The directory that `--sysroot` takes.
+    pub dir: Arc<TempDir>,
+    /// The same for the library.
+    pub root: SysRoot,
+}
+
+impl Fixture {
+    /// The directory that `--sysroot` takes.
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+/// The tree `tests/fixtures/NAME.tar.gz`, modes and links kept.
+pub fn sysroot(name: &str) -> Fixture {
+    static UNPACKED: OnceLock<Mutex<HashMap<String, Fixture>>> = OnceLock::new();
+    let mut unpacked = UNPACKED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    unpacked.entry(name.to_owned()).or_insert_with(|| fresh_sysroot(name)).clone()
+}
+
+/// The same tree, unpacked for the caller alone, who may change it.
+pub fn fresh_sysroot(name: &str) -> Fixture {
+    let path = fixture_dir().join(format!("{name}.tar.gz"));
+    let file = std::fs::File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
+    archive.set_preserve_permissions(true);
+    archive.unpack(dir.path()).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let root = SysRoot::captured(dir.path());
+    Fixture { dir: Arc::new(dir), root }
+}
+
+/// What `lsblk --json --bytes` said on the host of the tree: `tests/fixtures/NAME.lsblk.json`.
+pub fn lsblk(name: &str) -> serde_json::Value {
+    let path = fixture_dir().join(format!("{name}.lsblk.json"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn fixture_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}

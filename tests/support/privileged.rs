@@ -1,0 +1,22 @@
+//! Tests that need root and loop devices: they say so where they can not run, and fail where they must.
+
+use blktune::sys::loopdev;
+
+/// Set to 1 where tests that need root must run: a test that can not then fails instead of saying so.
+const REQUIRE: &str = "BLKTUNE_REQUIRE_PRIVILEGED";
+
+/// Whether loop devices can be made here. If not, says which test does not run and why, or panics if
+/// `BLKTUNE_REQUIRE_PRIVILEGED=1`.
+pub fn privileged(what: &str) -> bool {
+    let reason = match loopdev::available() {
+        Ok(()) if rustix::process::geteuid().is_root() => return true,
+        Ok(()) => "not root".to_owned(),
+        Err(e) => e.to_string(),
+    };
+    assert!(
+        std::env::var_os(REQUIRE).is_none_or(|v| v != "1"),
+        "{what} needs root and loop devices ({reason}), and {REQUIRE}=1 asks for it to run"
+    );
+    eprintln!("not run: {what} needs root and loop devices ({reason})");
+    false
+}
