@@ -1,3 +1,5 @@
 //! L6: the command line. Definitions here, one file a subcommand.
 
+pub mod jobs;
 pub mod outcome;
+pub mod run;

@@ -161,7 +161,7 @@ impl Histogram {
 #[allow(clippy::cast_possible_truncation)] // at most MOST goes in, so a small number comes out
 const fn index_of(ns: u64) -> usize {
     // The bit that makes the octave; everything below two octaves' worth keeps its single nanoseconds.
-    let shift = (63 - (ns | (1 << BITS)).leading_zeros()) - BITS;
+    let shift = (ns | (1 << BITS)).ilog2() - BITS;
     ((shift << BITS) as usize) + (ns >> shift) as usize
 }
 
@@ -182,7 +182,9 @@ mod tests {
 
     fn of(values: &[u64]) -> Histogram {
         let mut h = Histogram::new();
-        values.iter().for_each(|v| h.record(*v));
+        for v in values {
+            h.record(*v);
+        }
         h
     }
 

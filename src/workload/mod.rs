@@ -12,4 +12,5 @@ pub mod result;
 pub mod run;
 pub mod scratch;
 pub mod target;
+pub mod value;
 pub mod worker;

@@ -5,17 +5,12 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rand_core::{RngCore, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
-
 use super::job::Job;
 use super::live::{LivePercentiles, Phase, Progress};
 use super::target::{Target, TargetError, TargetKind};
 use crate::clock::{Clock, SystemClock};
 use crate::sys::attr::clean;
+use crate::sys::loopdev::{content, scratch_file};
 use crate::sys::root::SysRoot;
 use crate::units::{Bytes, Nanos};
 
@@ -43,9 +38,9 @@ pub fn make(
     let shown = clean(dir.to_string_lossy().as_bytes());
     let fs = rustix::fs::statvfs(dir).map_err(|e| TargetError::Open(shown.clone(), e.into()))?;
     let size = size_for(&shown, job, fs.f_bavail.saturating_mul(fs.f_frsize))?;
-    let fd = create(dir, &shown)?;
-    let file = File::from(fd);
-    fill(&file, &shown, size, job.seed, stop, progress)?;
+    let file =
+        scratch_file(dir).map_err(|e| TargetError::NoScratch(format!("{e}; give another directory")))?;
+    fill(&file, &shown, size, stop, progress)?;
     let target = Target::of(root, file.into(), TargetKind::Scratch, format!("scratch file in {shown}"))?;
     target.drop_cache()?;
     Ok(target)
@@ -59,7 +54,7 @@ fn size_for(shown: &str, job: &Job, free: u64) -> Result<Bytes, TargetError> {
         None => DEFAULT.0.min(most).max(LEAST.max(one_block).saturating_add(job.offset.0)),
     };
     if size > most {
-        return Err(TargetError::NoRoom(format!(
+        return Err(TargetError::NoScratch(format!(
             "{shown}: a scratch file of {} is too much for the {} that are free: at most a tenth is used and 1 GiB left, that is {}; give another directory, or a size that fits (--set size=)",
             Bytes(size),
             Bytes(free),
@@ -69,34 +64,10 @@ fn size_for(shown: &str, job: &Job, free: u64) -> Result<Bytes, TargetError> {
     Ok(Bytes(size))
 }
 
-/// A file without a name, or, where the file system has none, one whose name is taken away at once.
-fn create(dir: &Path, shown: &str) -> Result<OwnedFd, TargetError> {
-    let mode = Mode::RUSR | Mode::WUSR;
-    let common = OFlags::RDWR | OFlags::CLOEXEC;
-    let refused = |e: Errno| match e {
-        Errno::ACCESS | Errno::PERM | Errno::ROFS => {
-            TargetError::Io(shown.to_owned(), "making a scratch file (give another directory)", e.into())
-        }
-        e => TargetError::Io(shown.to_owned(), "making a scratch file", e.into()),
-    };
-    match rustix::fs::open(dir, common | OFlags::TMPFILE | OFlags::EXCL, mode) {
-        Ok(fd) => return Ok(fd),
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {}
-        Err(e) => return Err(refused(e)),
-    }
-    let now = SystemClock.monotonic().0;
-    let path = dir.join(format!(".blktune-scratch-{}-{now}", std::process::id()));
-    let fd = rustix::fs::open(&path, common | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW, mode)
-        .map_err(refused)?;
-    rustix::fs::unlink(&path).map_err(refused)?;
-    Ok(fd)
-}
-
 fn fill(
     mut file: &File,
     shown: &str,
     size: Bytes,
-    seed: u64,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), TargetError> {
@@ -106,7 +77,6 @@ fn fill(
     };
     let began = SystemClock.monotonic();
     let mut told = began;
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut chunk = vec![0u8; CHUNK];
     let mut written = 0u64;
     while written < size.0 {
@@ -114,7 +84,7 @@ fn fill(
             return Err(TargetError::Stopped);
         }
         let n = usize::try_from(size.0 - written).unwrap_or(CHUNK).min(CHUNK);
-        rng.fill_bytes(&mut chunk[..n]);
+        content(written, &mut chunk[..n]);
         file.write_all(&chunk[..n]).map_err(failed("writing the scratch file"))?;
         written += n as u64;
         let now = SystemClock.monotonic();

@@ -81,9 +81,9 @@ pub enum TargetError {
         /// The block size.
         bs: Bytes,
     },
-    /// No room for a scratch file.
+    /// A scratch file can not be made, or there is no room for it.
     #[error("{0}")]
-    NoRoom(String),
+    NoScratch(String),
     /// A system call failed on the opened target.
     #[error("{0}: {1}: {2}")]
     Io(String, &'static str, io::Error),

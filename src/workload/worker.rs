@@ -65,7 +65,7 @@ pub fn spawn(
             EngineChoice::Uring { setup, depth } => match Uring::new(source, depth, setup) {
                 Ok(engine) => work(index, engine, pattern, books, &start, &reports),
                 Err(e) => {
-                    tell(&reports, Report::Unable(format!("setting up io_uring at iodepth {depth}: {e}")))
+                    tell(&reports, Report::Unable(format!("setting up io_uring at iodepth {depth}: {e}")));
                 }
             },
         }
