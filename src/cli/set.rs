@@ -94,10 +94,10 @@ fn change(queues: &[SysfsQueue], changes: &[Change], root: &SysRoot, as_json: bo
     let journal = journal(root)?;
     let time = SystemClock.wall().0 / 1_000_000_000;
     let mut done: Vec<(&SysfsQueue, Kept)> = Vec::new();
-    let mut cause = None;
+    let (mut cause, mut why) = (None, None);
     for queue in queues {
         let kept = apply_and_keep(&journal, queue, queue.id(), changes, time);
-        cause = kept.applied.cause;
+        (cause, why) = (kept.applied.cause, kept.applied.why.clone());
         done.push((queue, kept));
         if cause.is_some() {
             let because = format!("{} refused its part", queue.id().name);
@@ -124,7 +124,7 @@ fn change(queues: &[SysfsQueue], changes: &[Change], root: &SysRoot, as_json: bo
             let _ = writeln!(io::stderr(), "take it back with: blktune undo {}", queue.id().name);
         }
     }
-    ending(&report, cause)
+    ending(&report, cause, why.as_deref())
 }
 
 fn dry_run(queues: &[SysfsQueue], changes: &[Change], as_json: bool) -> CommandResult {
@@ -198,7 +198,7 @@ impl<'a> Foreseen<'a> {
 }
 
 /// The exit of a set: nothing for one that was carried out.
-pub(super) fn ending(report: &ApplyReport, cause: Option<Cause>) -> CommandResult {
+pub(super) fn ending(report: &ApplyReport, cause: Option<Cause>, why: Option<&str>) -> CommandResult {
     if !report.not_restored.is_empty() {
         return Err(Failure::NotRestored(format!(
             "could not be put back: {}",
@@ -206,15 +206,9 @@ pub(super) fn ending(report: &ApplyReport, cause: Option<Cause>) -> CommandResul
         )));
     }
     let Some(cause) = cause else { return Ok(()) };
-    let refused: Vec<String> = report
-        .changes
-        .iter()
-        .filter(|c| c.outcome == Outcome::Refused)
-        .map(|c| format!("{} {}: {}", c.device, c.name, c.message.as_deref().unwrap_or("refused")))
-        .collect();
-    let said = if refused.is_empty() { "the device is gone".to_owned() } else { refused.join("; ") };
+    let said = why.unwrap_or("refused").to_owned();
     Err(match cause {
-        Cause::Value => Failure::Refused(said),
+        Cause::Value => Failure::Refused(format!("{said}; nothing was changed")),
         Cause::Rights => Failure::NotPermitted(said),
         Cause::Gone => Failure::GoneOrBusy(said),
         Cause::Journal => Failure::Unexpected(said),
@@ -224,14 +218,36 @@ pub(super) fn ending(report: &ApplyReport, cause: Option<Cause>) -> CommandResul
 /// A report as lines: what was asked for first, then what moved with it.
 pub(super) fn text(report: &ApplyReport) -> String {
     let mut lines: Vec<String> = report.changes.iter().map(change_line).collect();
-    lines.extend(report.side_effects.iter().map(|SideEffect { device, name, before, after }| {
-        let (before, after) = (before.as_deref().unwrap_or("-"), after.as_deref().unwrap_or("-"));
-        format!("{device} also: {name} {before} -> {after}\n")
-    }));
+    lines.extend(side_effect_lines(&report.side_effects));
     if report.rolled_back {
         lines.push("nothing was changed: everything is as it was\n".to_owned());
     }
     lines.concat()
+}
+
+/// What moved, a line each; what came or went with a scheduler in one line.
+fn side_effect_lines(effects: &[SideEffect]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut devices: Vec<&KernelName> = effects.iter().map(|e| &e.device).collect();
+    devices.dedup();
+    for device in devices {
+        let (mut new, mut gone) = (Vec::new(), Vec::new());
+        for e in effects.iter().filter(|e| e.device == *device) {
+            match (&e.before, &e.after) {
+                (Some(before), Some(after)) => {
+                    lines.push(format!("{device} also: {} {before} -> {after}\n", e.name));
+                }
+                (None, Some(after)) => new.push(format!("{}={after}", e.name)),
+                (_, None) => gone.push(e.name.clone()),
+            }
+        }
+        for (word, names) in [("gone", gone), ("new", new)] {
+            if !names.is_empty() {
+                lines.push(format!("{device} {word}: {}\n", names.join(" ")));
+            }
+        }
+    }
+    lines
 }
 
 fn change_line(change: &ChangeReport) -> String {

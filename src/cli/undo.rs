@@ -70,7 +70,7 @@ pub fn run(args: &UndoArgs, root: &SysRoot) -> CommandResult {
     } else {
         text(&undone.report)
     })?;
-    ending(&undone.report, undone.cause)
+    ending(&undone.report, undone.cause, undone.why.as_deref())
 }
 
 const SCHEMA: &str = "blktune.undo/1";

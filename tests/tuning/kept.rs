@@ -9,7 +9,7 @@ use blktune::tuning::change::Outcome;
 use blktune::tuning::control::QueueControl;
 use blktune::tuning::journal::{Journal, JournalError, Stage};
 use blktune::tuning::keep::{Kept, apply_and_keep, take_back_kept};
-use blktune::tuning::undo::{Undone, latest, undo};
+use blktune::tuning::undo::{Undone, latest, preview, undo};
 use proptest::prelude::*;
 
 use super::fake::{FakeQueue, Fault};
@@ -135,8 +135,10 @@ fn undo_that_finds_nothing_of_its_own_changes_nothing_and_stays_due() {
     b.set("scheduler=bfq");
     b.queue.foreign("scheduler", "kyber");
     let before = b.queue.read();
+    let (back, foreign) = preview(&b.journal().entries().unwrap()[0], &before);
+    assert_eq!((back.len(), foreign.len()), (0, 1));
     let u = b.undo().unwrap();
-    assert!(u.cause.is_some());
+    assert!(u.cause.is_some() && u.why.unwrap().contains("scheduler is kyber now, not the bfq"));
     assert_eq!(b.queue.read(), before, "nr_requests was kyber's, not ours");
     b.queue.foreign("scheduler", "bfq");
     done(b.undo());
@@ -169,6 +171,8 @@ fn a_refused_undo_leaves_all_as_it_was_and_can_be_tried_again() {
     let b = Bench::new();
     b.set("scheduler=bfq read_ahead_kb=512");
     let before = b.queue.read();
+    let (back, _) = preview(&b.journal().entries().unwrap()[0], &before);
+    assert_eq!(back.iter().map(|c| c.requested.as_str()).collect::<Vec<_>>(), ["128", "64", "none"]);
     b.queue.fail(1, Fault::Refuse(libc::EIO));
     let u = b.undo().unwrap();
     assert!(u.cause.is_some() && u.report.rolled_back);
