@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::outcome::{CommandResult, Failure};
 use super::output;
 use crate::sys::attr;
+use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::tuning::apply::Cause;
 use crate::tuning::change::{ApplyReport, ChangeReport, Outcome, SideEffect};
@@ -27,7 +28,7 @@ pub(super) fn print(report: &ApplyReport, schema: &'static str, as_json: bool) -
 }
 
 /// The exit of a set: nothing for one that was carried out.
-pub(super) fn ending(report: &ApplyReport, cause: Option<Cause>) -> CommandResult {
+pub(super) fn ending(report: &ApplyReport, cause: Option<Cause>, why: Option<&str>) -> CommandResult {
     if !report.not_restored.is_empty() {
         return Err(Failure::NotRestored(format!(
             "could not be put back: {}",
@@ -35,15 +36,9 @@ pub(super) fn ending(report: &ApplyReport, cause: Option<Cause>) -> CommandResul
         )));
     }
     let Some(cause) = cause else { return Ok(()) };
-    let refused: Vec<String> = report
-        .changes
-        .iter()
-        .filter(|c| c.outcome == Outcome::Refused)
-        .map(|c| format!("{} {}: {}", c.device, c.name, c.message.as_deref().unwrap_or("refused")))
-        .collect();
-    let said = if refused.is_empty() { "the device is gone".to_owned() } else { refused.join("; ") };
+    let said = why.unwrap_or("refused").to_owned();
     Err(match cause {
-        Cause::Value => Failure::Refused(said),
+        Cause::Value => Failure::Refused(format!("{said}; nothing was changed")),
         Cause::Rights => Failure::NotPermitted(said),
         Cause::Gone => Failure::GoneOrBusy(said),
         Cause::Journal => Failure::Unexpected(said),
@@ -60,30 +55,26 @@ fn text(report: &ApplyReport) -> String {
     lines.concat()
 }
 
-/// A line each, but the tunables that come and go with a scheduler only by their number.
+/// What moved, a line each; what came or went with a scheduler in one line.
 fn side_effect_lines(effects: &[SideEffect]) -> Vec<String> {
-    let is_tunable = |e: &SideEffect| e.name.starts_with("iosched/");
     let mut lines = Vec::new();
-    let mut devices: Vec<_> = effects.iter().map(|e| &e.device).collect();
+    let mut devices: Vec<&KernelName> = effects.iter().map(|e| &e.device).collect();
     devices.dedup();
     for device in devices {
-        let here = || effects.iter().filter(|e| e.device == *device);
-        for SideEffect { name, before, after, .. } in here() {
-            match (before, after) {
-                (None, _) | (_, None) if name.starts_with("iosched/") => {}
-                _ => {
-                    let (before, after) = (before.as_deref().unwrap_or("-"), after.as_deref().unwrap_or("-"));
-                    lines.push(format!("{device} also: {name} {before} -> {after}\n"));
+        let (mut new, mut gone) = (Vec::new(), Vec::new());
+        for e in effects.iter().filter(|e| e.device == *device) {
+            match (&e.before, &e.after) {
+                (Some(before), Some(after)) => {
+                    lines.push(format!("{device} also: {} {before} -> {after}\n", e.name));
                 }
+                (None, Some(after)) => new.push(format!("{}={after}", e.name)),
+                (_, None) => gone.push(e.name.clone()),
             }
         }
-        let gone = here().filter(|e| is_tunable(e) && e.after.is_none()).count();
-        let come = here().filter(|e| is_tunable(e) && e.before.is_none()).count();
-        if gone > 0 {
-            lines.push(format!("{device} also: {gone} tunables of the former scheduler are gone\n"));
-        }
-        if come > 0 {
-            lines.push(format!("{device} also: {come} tunables of the scheduler at their defaults (blktune show {device})\n"));
+        for (word, names) in [("gone", gone), ("new", new)] {
+            if !names.is_empty() {
+                lines.push(format!("{device} {word}: {}\n", names.join(" ")));
+            }
         }
     }
     lines

@@ -95,10 +95,10 @@ fn change(queues: &[SysfsQueue], changes: &[Change], root: &SysRoot, as_json: bo
     let journal = journal(root)?;
     let time = SystemClock.wall().0 / 1_000_000_000;
     let mut done: Vec<(&SysfsQueue, Kept)> = Vec::new();
-    let mut cause = None;
+    let (mut cause, mut why) = (None, None);
     for queue in queues {
         let kept = apply_and_keep(&journal, queue, queue.id(), changes, time);
-        cause = kept.applied.cause;
+        (cause, why) = (kept.applied.cause, kept.applied.why.clone());
         done.push((queue, kept));
         if cause.is_some() {
             let because = format!("{} refused its part", queue.id().name);
@@ -125,7 +125,7 @@ fn change(queues: &[SysfsQueue], changes: &[Change], root: &SysRoot, as_json: bo
             eprintln!("take it back with: blktune undo {}", queue.id().name);
         }
     }
-    ending(&report, cause)
+    ending(&report, cause, why.as_deref())
 }
 
 fn dry_run(queues: &[SysfsQueue], changes: &[Change], as_json: bool) -> CommandResult {

@@ -73,5 +73,5 @@ pub fn run(args: &UndoArgs, root: &SysRoot, instead: Option<&str>) -> CommandRes
     } else {
         print(&undone.report, SCHEMA, args.json)?;
     }
-    ending(&undone.report, undone.cause)
+    ending(&undone.report, undone.cause, undone.why.as_deref())
 }

@@ -53,11 +53,14 @@ impl Control {
                 let entry = undo::latest(&entries, |id| id.same_device(&device))
                     .ok_or_else(|| format!("nothing was changed on {} by blktune since boot", device.name))?;
                 let now = queue.read();
-                let steps = undo::preview(entry, &now).into_iter().map(|c| UndoStep {
-                    now: now.effective(&c.name),
-                    name: c.name,
-                    back_to: c.requested,
-                });
+                let (back, foreign) = undo::preview(entry, &now);
+                if let (true, Some(first)) = (back.is_empty(), foreign.first()) {
+                    return Err(format!("{} {}", first.name, first.message.as_deref().unwrap_or_default()));
+                }
+                let steps = back
+                    .into_iter()
+                    .map(|c| UndoStep { now: now.effective(&c.name), name: c.name, back_to: c.requested })
+                    .filter(|s| s.now.as_ref() != Some(&s.back_to));
                 Ok(steps.collect())
             });
             Message::UndoPlan { device, plan }

@@ -20,8 +20,10 @@ const BUSY_PAUSES_MS: [u64; 6] = [10, 20, 50, 100, 250, 500];
 pub struct Applied {
     /// What became of each change.
     pub report: ApplyReport,
-    /// Why the set was refused; None if it was not.
+    /// What sort of refusal ended the set; None if it was carried out.
     pub cause: Option<Cause>,
+    /// What was refused and why, in words, without what merely went down with it.
+    pub why: Option<String>,
     /// The queue before.
     pub before: QueueState,
     /// The queue after, also when everything was put back.
@@ -84,6 +86,7 @@ pub(super) fn carry_out(
         return Applied {
             report: succeeded(device, changes, &before, &before),
             cause: None,
+            why: None,
             before: before.clone(),
             after: before,
             wrote: false,
@@ -114,7 +117,8 @@ pub(super) fn carry_out(
         }
     }
     let after = queue.read();
-    Applied { report: succeeded(device, changes, &before, &after), cause: None, before, after, wrote: true }
+    let report = succeeded(device, changes, &before, &after);
+    Applied { report, cause: None, why: None, before, after, wrote: true }
 }
 
 /// Takes a carried-out set back because another device of the same command refused its part; the report then says so.
@@ -138,6 +142,7 @@ pub fn take_back(queue: &dyn QueueControl, device: &KernelName, applied: &mut Ap
         .collect();
     *applied =
         refused(device, &changes, applied.before.clone(), after, &problems, Cause::Value, applied.wrote);
+    applied.why = Some(because.to_owned());
 }
 
 /// Writes back, in safe order, every restorable attribute that differs from `target`. What still differs afterwards is
@@ -224,6 +229,8 @@ fn refused(
     cause: Cause,
     wrote: bool,
 ) -> Applied {
+    let why: Vec<String> = problems.iter().map(|(n, why)| format!("{device} {n}: {why}")).collect();
+    let why = why.join("; ");
     let names: Vec<&str> = problems.iter().map(|(n, _)| n.as_str()).collect();
     let reports = changes
         .iter()
@@ -263,6 +270,7 @@ fn refused(
             not_restored,
         },
         cause: Some(cause),
+        why: Some(why),
         before,
         after,
         wrote,

@@ -17,8 +17,10 @@ pub struct Undone {
     pub device: KernelName,
     /// What became of each setting. One that somebody else changed meanwhile is `refused` and left alone.
     pub report: ApplyReport,
-    /// Why nothing was undone; None if it was.
+    /// What sort of refusal let nothing be undone; None if it was.
     pub cause: Option<Cause>,
+    /// The same in words.
+    pub why: Option<String>,
     /// What could not be noted in the journal, in words.
     pub warning: Option<String>,
 }
@@ -43,7 +45,14 @@ pub fn undo(journal: &Journal, queue: &dyn QueueControl, entry: &Entry) -> Undon
     let device = entry.device.name.clone();
     let now = queue.read();
     if now.attributes.is_empty() {
-        return Undone { device, report: ApplyReport::default(), cause: Some(Cause::Gone), warning: None };
+        let why = Some(format!("{device} is gone, and its settings with it"));
+        return Undone {
+            device,
+            report: ApplyReport::default(),
+            cause: Some(Cause::Gone),
+            why,
+            warning: None,
+        };
     }
     let work = Work::plan(entry, &now);
     let nothing_ours = work.back.is_empty() && !work.foreign.is_empty();
@@ -55,16 +64,19 @@ pub fn undo(journal: &Journal, queue: &dyn QueueControl, entry: &Entry) -> Undon
     report.changes.retain(|c| c.outcome == Outcome::Refused || work.back.iter().any(|b| b.name == c.name));
     report.changes.extend(work.foreign.iter().map(|f| f.report(&device)));
     let cause = applied.cause.or(nothing_ours.then_some(Cause::Value));
+    let why = applied.why.or_else(|| nothing_ours.then(|| work.foreign_words(&device)));
     let warning =
         if cause.is_none() { journal.mark_undone(&entry.id).err().map(|e| e.to_string()) } else { None };
-    Undone { device, report, cause, warning }
+    Undone { device, report, cause, why, warning }
 }
 
-/// What [`undo`] would put back on a queue that reads `now`. Writes nothing.
+/// What [`undo`] of an entry would write to a queue in this state, and what it would leave alone because somebody else
+/// changed it.
 #[must_use]
-pub fn preview(entry: &Entry, now: &QueueState) -> Vec<Change> {
-    let back = Work::plan(entry, now).back;
-    back.into_iter().filter(|c| now.effective(&c.name).as_ref() != Some(&c.requested)).collect()
+pub fn preview(entry: &Entry, now: &QueueState) -> (Vec<Change>, Vec<ChangeReport>) {
+    let work = Work::plan(entry, now);
+    let foreign = work.foreign.iter().map(|f| f.report(&entry.device.name)).collect();
+    (work.back, foreign)
 }
 
 /// A setting that is not as it was left.
@@ -77,8 +89,17 @@ struct Foreign {
 }
 
 impl Foreign {
-    fn report(&self, device: &KernelName) -> ChangeReport {
+    fn words(&self) -> String {
         let shown = |v: &Option<String>| v.clone().unwrap_or_else(|| "absent".to_owned());
+        format!(
+            "is {} now, not the {} that blktune left; something else changed it (tuned, a udev rule, a person?); \
+             not touched",
+            shown(&self.now),
+            shown(&self.left)
+        )
+    }
+
+    fn report(&self, device: &KernelName) -> ChangeReport {
         ChangeReport {
             device: device.clone(),
             name: self.name.clone(),
@@ -86,12 +107,7 @@ impl Foreign {
             before: self.now.clone(),
             effective: self.now.clone(),
             outcome: Outcome::Refused,
-            message: Some(format!(
-                "is {} now, not the {} that blktune left: something else changed it (tuned, a udev rule, a person?); \
-                 not touched",
-                shown(&self.now),
-                shown(&self.left)
-            )),
+            message: Some(self.words()),
         }
     }
 }
@@ -108,6 +124,12 @@ struct Work {
 }
 
 impl Work {
+    fn foreign_words(&self, device: &KernelName) -> String {
+        let words: Vec<String> =
+            self.foreign.iter().map(|f| format!("{device} {} {}", f.name, f.words())).collect();
+        words.join("; ")
+    }
+
     fn plan(entry: &Entry, now: &QueueState) -> Self {
         let moved = moved(entry, now);
         let scheduler = moved.iter().find(|m| m.name == "scheduler");
