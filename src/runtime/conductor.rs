@@ -48,11 +48,11 @@ impl Conductor {
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start(root: SysRoot, order: Order, events: Sender<Event>) -> std::io::Result<Self> {
+    pub fn start(root: SysRoot, order: Order, events: &Sender<Event>) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&stop);
         let to = events.clone();
-        let thread = thread::spawn("conductor", &events, move || {
+        let thread = thread::spawn("conductor", events, move || {
             let result = conduct(&root, &order, &asked, &to).map(Box::new);
             let _ = to.send(Event::Message(Message::RunFinished(result)));
         })?;
@@ -66,6 +66,7 @@ impl Conductor {
 
     /// Waits for its end, but not longer than this: a device that hangs must not hold the program. False if it was
     /// left behind.
+    #[must_use]
     pub fn join(self, patience: Duration) -> bool {
         let end = Instant::now() + patience;
         while !self.thread.is_finished() && Instant::now() < end {
@@ -75,7 +76,12 @@ impl Conductor {
     }
 }
 
-fn conduct(root: &SysRoot, order: &Order, stop: &AtomicBool, to: &Sender<Event>) -> Result<TrialResult, String> {
+fn conduct(
+    root: &SysRoot,
+    order: &Order,
+    stop: &AtomicBool,
+    to: &Sender<Event>,
+) -> Result<TrialResult, String> {
     let tell = |p: Progress| {
         // A loop that has ended needs no progress; the stop flag ends the run.
         let _ = to.send(Event::Message(Message::RunProgress(p)));
@@ -129,6 +135,9 @@ impl KernelView {
         }
         self.last = Some((now, counters));
         let r = rates::between(&before, &counters, interval)?;
-        Some(KernelFigures { bytes_per_s: r.bytes_per_s(), request_bytes: r.read_size_bytes.or(r.write_size_bytes) })
+        Some(KernelFigures {
+            bytes_per_s: r.bytes_per_s(),
+            request_bytes: r.read_size_bytes.or(r.write_size_bytes),
+        })
     }
 }
