@@ -13,6 +13,7 @@ pub mod message;
 pub mod model;
 mod outcome;
 pub mod run;
+pub mod parting;
 pub mod screens;
 pub mod timeline;
 pub mod update;
