@@ -120,8 +120,11 @@ pub fn run(cli: &Cli) -> CommandResult {
     let instead = sandbox.as_ref().map(sandbox_arg::named);
     let result = dispatch(command, &root, instead.as_deref(), cli.global.interval, &stop);
     let removed = sandbox.map_or(Ok(()), sandbox_arg::remove);
-    result.and(removed)?;
-    stop.signal().map_or(Ok(()), |n| Err(Failure::Signal(n)))
+    match (result, stop.signal()) {
+        // A command that was stopped says so in its own way; which signal it was is known here.
+        (Ok(()) | Err(Failure::Signal(_)), Some(n)) => removed.and(Err(Failure::Signal(n))),
+        (result, _) => result.and(removed),
+    }
 }
 
 /// `instead` is what a device or target left out on the command line stands for.

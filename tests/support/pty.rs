@@ -1,11 +1,12 @@
 //! The real binary in a pseudo-terminal: keys in, the screen as a person would see it out.
 
 use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
-use rustix::termios::{Termios, tcgetattr};
+use rustix::termios::tcgetattr;
 use tempfile::TempDir;
 
 /// Longest wait for anything on the screen. Far more than needed: machines that run tests are slow and busy.
@@ -17,6 +18,7 @@ pub struct Session {
     master: Box<dyn MasterPty + Send>,
     writer: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
+    modes_before: [u64; 4],
     _home: TempDir,
 }
 
@@ -44,6 +46,7 @@ impl Session {
         for (name, value) in env {
             command.env(name, value);
         }
+        let modes_before = modes(&*pair.master);
         let child = pair.slave.spawn_command(command).expect("the binary starts");
         drop(pair.slave);
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
@@ -56,7 +59,7 @@ impl Session {
             }
         });
         let writer = pair.master.take_writer().expect("the terminal's input");
-        Self { child, master: pair.master, writer, screen, _home: home }
+        Self { child, master: pair.master, writer, screen, modes_before, _home: home }
     }
 
     /// Types.
@@ -105,13 +108,14 @@ impl Session {
         self.master.resize(size).expect("the terminal can be resized");
     }
 
-    /// The terminal's modes as they are now.
-    pub fn modes(&self) -> Termios {
-        let fd = self.master.as_raw_fd().expect("a descriptor");
-        // SAFETY: the descriptor belongs to `self.master`, which outlives this call.
-        #[allow(unsafe_code)]
-        let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
-        tcgetattr(fd).expect("the terminal's modes")
+    /// The terminal's modes as they are now: input, output, control and local flags.
+    pub fn modes(&self) -> [u64; 4] {
+        modes(&*self.master)
+    }
+
+    /// What they were before the program started.
+    pub fn modes_before(&self) -> [u64; 4] {
+        self.modes_before
     }
 
     /// The program's process id.
@@ -145,4 +149,15 @@ impl Session {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+fn modes(master: &dyn MasterPty) -> [u64; 4] {
+    let path = master.tty_name().expect("the terminal's node");
+    let tty = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK)
+        .open(path)
+        .expect("the terminal's node");
+    let t = tcgetattr(&tty).expect("the terminal's modes");
+    [t.input_modes.bits(), t.output_modes.bits(), t.control_modes.bits(), t.local_modes.bits()].map(u64::from)
 }
