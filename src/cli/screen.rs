@@ -117,7 +117,9 @@ fn show(
         Ending::Signal(n) => Err(Failure::Signal(u8::try_from(n).unwrap_or(0))),
         // What a terminal that closes sends.
         Ending::TerminalGone => Err(Failure::Signal(1)),
-        Ending::ThreadFailed(name) => Err(Failure::Unexpected(format!("thread {name} failed; this is a bug"))),
+        Ending::ThreadFailed(name) => {
+            Err(Failure::Unexpected(format!("thread {name} failed; this is a bug")))
+        }
     }
 }
 

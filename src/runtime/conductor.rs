@@ -75,7 +75,12 @@ impl Conductor {
     }
 }
 
-fn conduct(root: &SysRoot, order: &Order, stop: &AtomicBool, to: &Sender<Event>) -> Result<TrialResult, String> {
+fn conduct(
+    root: &SysRoot,
+    order: &Order,
+    stop: &AtomicBool,
+    to: &Sender<Event>,
+) -> Result<TrialResult, String> {
     let tell = |p: Progress| {
         // A loop that has ended needs no progress; the stop flag ends the run.
         let _ = to.send(Event::Message(Message::RunProgress(p)));
@@ -129,6 +134,9 @@ impl KernelView {
         }
         self.last = Some((now, counters));
         let r = rates::between(&before, &counters, interval)?;
-        Some(KernelFigures { bytes_per_s: r.bytes_per_s(), request_bytes: r.read_size_bytes.or(r.write_size_bytes) })
+        Some(KernelFigures {
+            bytes_per_s: r.bytes_per_s(),
+            request_bytes: r.read_size_bytes.or(r.write_size_bytes),
+        })
     }
 }

@@ -71,7 +71,8 @@ pub fn run<B: Backend>(
         dirty |= model.take_dirty();
         let frame_due = last_frame.is_none_or(|t| now.since(t) >= FRAME);
         if dirty && frame_due {
-            if !(around.may_draw)() || terminal.draw(|frame| ui::render(model, around.theme, frame)).is_err() {
+            if !(around.may_draw)() || terminal.draw(|frame| ui::render(model, around.theme, frame)).is_err()
+            {
                 // A thread's panic gives the terminal back before its failure is told here.
                 return failure_told(events).unwrap_or(Ending::TerminalGone);
             }

@@ -29,7 +29,13 @@ pub struct Outside {
 impl Outside {
     /// `control` is None where nothing can be changed (a captured tree); `scratch_dir` is where scratch files go.
     #[must_use]
-    pub fn new(root: SysRoot, events: Sender<Event>, asks: Asks, control: Option<Control>, scratch_dir: PathBuf) -> Self {
+    pub fn new(
+        root: SysRoot,
+        events: Sender<Event>,
+        asks: Asks,
+        control: Option<Control>,
+        scratch_dir: PathBuf,
+    ) -> Self {
         Self { root, events, asks, control, scratch_dir, run: None }
     }
 
@@ -51,7 +57,9 @@ impl Outside {
                 None => self.tell(Message::UndoDone { device, result: Err(CAPTURED.to_owned()) }),
             },
             Effect::StartRun { .. } if !self.root.is_live() => {
-                self.tell(Message::RunFinished(Err("a captured tree can be looked at, not measured".to_owned())));
+                self.tell(Message::RunFinished(Err(
+                    "a captured tree can be looked at, not measured".to_owned()
+                )));
             }
             Effect::StartRun { job, target, busy_ok } => {
                 let order = Order { job: *job, target, scratch_dir: self.scratch_dir.clone(), busy_ok };
@@ -81,7 +89,10 @@ impl Outside {
 
     fn ask(&self, ask: Ask) {
         if self.asks.send(ask).is_err() {
-            self.tell(Message::Notice(Level::Error, "the watcher has ended; what is shown no longer moves".to_owned()));
+            self.tell(Message::Notice(
+                Level::Error,
+                "the watcher has ended; what is shown no longer moves".to_owned(),
+            ));
         }
     }
 
