@@ -4,7 +4,8 @@
 
 use serde_json::Value;
 
-use super::support::{blktune, loop_device, sysroot};
+use super::support::fixtures::sysroot;
+use super::support::{blktune, loop_device};
 
 /// Exit code, the document on stdout (null if there is none), stderr.
 fn run(args: &[&str]) -> (i32, Value, String) {
