@@ -3,11 +3,13 @@
 pub mod app;
 pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod runtime;
 pub mod sandbox;
 pub mod sys;
 pub mod telemetry;
 pub mod trial;
 pub mod tuning;
+pub mod ui;
 pub mod units;
 pub mod workload;

@@ -57,6 +57,17 @@ fn a_new_device_has_the_drivers_defaults_whatever_was_done_to_the_last() {
 }
 
 #[test]
+fn a_known_queue_is_what_it_says() {
+    let Some(device) = loop_device(1) else { return };
+    device.put("scheduler", "mq-deadline");
+    device.put("rotational", "1");
+    device.known_queue();
+    let state = ["rotational", "nr_requests", "nomerges", "read_ahead_kb"].map(|a| device.get(a));
+    assert_eq!(state, ["0", "128", "0", "128"]);
+    assert_eq!(device.scheduler(), "none");
+}
+
+#[test]
 fn threads_get_devices_of_their_own() {
     if !support::privileged("threads_get_devices_of_their_own") {
         return;

@@ -216,6 +216,7 @@ impl Sort {
 /// All known devices, in the order of the list.
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
+    known: bool,
     entries: Vec<Entry>,
     sort: Sort,
 }
@@ -225,6 +226,12 @@ impl Fleet {
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Whether an inventory has come.
+    #[must_use]
+    pub const fn known(&self) -> bool {
+        self.known
     }
 
     /// The order in force.
@@ -260,6 +267,7 @@ impl Fleet {
     /// Takes in a new inventory: known devices are brought up to date, new ones join, missing ones count as gone.
     /// The order on the screen does not change, but for newcomers.
     pub fn take_inventory(&mut self, devices: Vec<Device>, now: Nanos) {
+        self.known = true;
         let mut at: HashMap<KernelName, Vec<usize>> = HashMap::new();
         for (i, e) in self.entries.iter().enumerate() {
             at.entry(e.device.name().clone()).or_default().push(i);

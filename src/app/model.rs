@@ -100,10 +100,8 @@ pub struct Model {
     pub screen: Screen,
     /// Dialogs above it; the last is on top.
     pub dialogs: Vec<Dialog>,
-    /// The devices; None before the first inventory.
+    /// The devices.
     pub fleet: Fleet,
-    /// An inventory has come.
-    pub inventoried: bool,
     /// Screen 1.
     pub devices: DevicesScreen,
     /// Screen 2.

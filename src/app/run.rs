@@ -62,10 +62,9 @@ impl Run {
     pub fn take_progress(&mut self, p: Progress) {
         let ramp = Nanos::from(self.job.ramp);
         let since_start = match p.phase {
-            Phase::Preparing => None,
+            Phase::Preparing | Phase::Draining => None,
             Phase::Ramp => Some(p.elapsed),
             Phase::Measuring => Some(Nanos(ramp.0.saturating_add(p.elapsed.0))),
-            Phase::Draining => None,
         };
         if let Some(at) = since_start {
             self.at = at;

@@ -6,7 +6,7 @@ use crate::units::Nanos;
 use super::actions::{self, ActionId, Place};
 use super::dialogs::changes::{ChangesDialog, Purpose};
 use super::dialogs::leave::Choice;
-use super::dialogs::{Dialog, edit};
+use super::dialogs::{Dialog, edit, help};
 use super::effect::Effect;
 use super::key::Key;
 use super::message::{Level, Message};
@@ -56,10 +56,7 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             model.height = height;
         }
         Message::Host(host) => model.host = host,
-        Message::Inventory(list) => {
-            model.inventoried = true;
-            model.fleet.take_inventory(list, model.now);
-        }
+        Message::Inventory(list) => model.fleet.take_inventory(list, model.now),
         Message::Rates { rows, .. } => {
             if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone())
                 && let Some(entry) = model.fleet.get_mut(&id)
@@ -309,9 +306,13 @@ fn page(model: &Model) -> isize {
 }
 
 fn move_by(model: &mut Model, by: isize) {
+    let keys = help::lines(actions::screen_place(model)).len();
     match model.dialogs.last_mut() {
-        Some(Dialog::Help { top }) => *top = top.saturating_add_signed(by).min(LONGEST),
-        Some(Dialog::Changes(c)) => c.top = c.top.saturating_add_signed(by).min(LONGEST),
+        Some(Dialog::Help { top }) => *top = top.saturating_add_signed(by).min(keys - 1),
+        Some(Dialog::Changes(c)) => {
+            let lines = c.lines(&model.fleet).len() + c.side_effects(&model.fleet).len();
+            c.top = c.top.saturating_add_signed(by).min(lines);
+        }
         Some(_) => {}
         None => match model.screen {
             Screen::Devices => devices::move_by(model, by),
@@ -324,9 +325,6 @@ fn move_by(model: &mut Model, by: isize) {
         },
     }
 }
-
-/// No dialog has more lines; the drawing code stops at the true end.
-const LONGEST: usize = 200;
 
 /// After every message: choices that exist, scrolled into view, and the list of devices to be read.
 fn settle(model: &mut Model, effects: &mut Vec<Effect>) {

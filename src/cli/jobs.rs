@@ -1,10 +1,9 @@
 //! `blktune jobs`: the presets, the question each answers, what it must not be used for.
 
-use std::io::Write;
-
 use serde::Serialize;
 
-use super::outcome::{CommandResult, Failure};
+use super::outcome::CommandResult;
+use super::output;
 use crate::workload::job::Job;
 use crate::workload::preset::{PRESETS, Preset};
 
@@ -37,14 +36,12 @@ struct Entry {
 /// # Errors
 /// When stdout can not be written, other than by a reader that went away.
 pub fn run(args: &JobsArgs) -> CommandResult {
-    let text = if args.json {
+    if args.json {
         let jobs = PRESETS.iter().map(entry).collect();
-        let document = Document { schema: "blktune.jobs/1", jobs };
-        serde_json::to_string_pretty(&document).map_err(|e| Failure::Unexpected(e.to_string()))? + "\n"
+        output::json(&Document { schema: "blktune.jobs/1", jobs })
     } else {
-        PRESETS.iter().map(describe).collect::<Vec<_>>().join("\n")
-    };
-    print(&text)
+        output::text(&PRESETS.iter().map(describe).collect::<Vec<_>>().join("\n"))
+    }
 }
 
 fn entry(p: &Preset) -> Entry {
@@ -61,15 +58,4 @@ fn entry(p: &Preset) -> Entry {
 fn describe(p: &Preset) -> String {
     let note = if p.writes() { "\n  it writes: not supported yet" } else { "" };
     format!("{}\n  {}\n  not for: {}\n  {}{note}\n", p.name, p.question, p.not_for, p.job())
-}
-
-/// Writes to stdout; a reader that closed the pipe has seen enough, which is no error.
-pub(super) fn print(text: &str) -> CommandResult {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::Unexpected(format!("writing to stdout: {e}")))
-        }
-        _ => Ok(()),
-    }
 }

@@ -56,7 +56,7 @@ pub struct Global {
     /// Colours by role: a built-in theme (default, light, mono), one of your own, or a file
     #[arg(long, global = true, value_name = "NAME|FILE")]
     theme: Option<String>,
-    /// When to use colour; NO_COLOR is honoured
+    /// When to use colour; `NO_COLOR` is honoured
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto)]
     color: ColorWhen,
     /// No characters beyond ASCII on the screen
@@ -138,7 +138,7 @@ fn dispatch(
         Command::Watch(args) => watch::run(args, root, instead, interval, stop),
         Command::Set(args) => set::run(args, root, instead),
         Command::Undo(args) => undo::run(args, root, instead),
-        Command::Run(args) => run::run(args, root, instead, stop),
+        Command::Run(args) => run::run(args, root, instead, &stop.flag()),
         Command::Jobs(args) => jobs::run(args),
     }
 }
@@ -150,5 +150,5 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
 }
 
 fn parse_bytes(text: &str) -> Result<Bytes, String> {
-    crate::workload::job::parse_size(text).map_err(|e| e.to_string())
+    crate::workload::value::parse_size(text)
 }

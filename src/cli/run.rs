@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Serialize;
 
-use super::jobs::print;
 use super::outcome::{CommandResult, Failure};
+use super::output;
 use crate::sys::attr::clean;
 use crate::sys::root::SysRoot;
 use crate::trial::result::TrialResult;
@@ -55,7 +55,7 @@ struct Document<'a> {
 /// # Errors
 /// A command line that makes no sense, a job that writes, a busy device, a target that can not be read, a workload that
 /// failed; [`Failure::Signal`] of SIGINT after a stop (the caller knows which signal it really was).
-pub fn run(args: &RunArgs, root: &SysRoot, stop: &Arc<AtomicBool>) -> CommandResult {
+pub fn run(args: &RunArgs, root: &SysRoot, instead: Option<&str>, stop: &Arc<AtomicBool>) -> CommandResult {
     if !root.is_live() {
         return Err(Failure::Usage(
             "run: a captured tree (--sysroot) can be looked at, not measured".to_owned(),
@@ -66,16 +66,14 @@ pub fn run(args: &RunArgs, root: &SysRoot, stop: &Arc<AtomicBool>) -> CommandRes
         return Err(refuse_to_write(&job));
     }
     let mut line = ProgressLine::new();
-    let result = measure(args, root, &job, stop, &mut line);
+    let result = measure(args, root, instead, &job, stop, &mut line);
     line.clear();
     let result = result?;
-    let text = if args.json {
-        let document = Document { schema: "blktune.run/1", result: &result };
-        serde_json::to_string_pretty(&document).map_err(|e| Failure::Unexpected(e.to_string()))? + "\n"
+    if args.json {
+        output::json(&Document { schema: "blktune.run/1", result: &result })?;
     } else {
-        describe(&result)
-    };
-    print(&text)?;
+        output::text(&describe(&result))?;
+    }
     if result.interrupted { Err(stopped()) } else { Ok(()) }
 }
 
@@ -120,11 +118,12 @@ fn refuse_to_write(job: &Job) -> Failure {
 fn measure(
     args: &RunArgs,
     root: &SysRoot,
+    instead: Option<&str>,
     job: &Job,
     stop: &Arc<AtomicBool>,
     line: &mut ProgressLine,
 ) -> Result<TrialResult, Failure> {
-    let named = args.target.as_deref().unwrap_or(Path::new("."));
+    let named = args.target.as_deref().or(instead.map(Path::new)).unwrap_or(Path::new("."));
     let target = match Target::open(root, named).map_err(target_failure)? {
         Some(target) => target,
         None => scratch::make(root, named, job, stop, &mut |p| line.show(&p)).map_err(target_failure)?,

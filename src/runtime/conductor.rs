@@ -48,11 +48,11 @@ impl Conductor {
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start(root: SysRoot, order: Order, events: Sender<Event>) -> std::io::Result<Self> {
+    pub fn start(root: SysRoot, order: Order, events: &Sender<Event>) -> std::io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&stop);
         let to = events.clone();
-        let thread = thread::spawn("conductor", &events, move || {
+        let thread = thread::spawn("conductor", events, move || {
             let result = conduct(&root, &order, &asked, &to).map(Box::new);
             let _ = to.send(Event::Message(Message::RunFinished(result)));
         })?;
@@ -66,6 +66,7 @@ impl Conductor {
 
     /// Waits for its end, but not longer than this: a device that hangs must not hold the program. False if it was
     /// left behind.
+    #[must_use]
     pub fn join(self, patience: Duration) -> bool {
         let end = Instant::now() + patience;
         while !self.thread.is_finished() && Instant::now() < end {

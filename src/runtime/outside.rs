@@ -63,7 +63,7 @@ impl Outside {
             }
             Effect::StartRun { job, target, busy_ok } => {
                 let order = Order { job: *job, target, scratch_dir: self.scratch_dir.clone(), busy_ok };
-                match Conductor::start(self.root.clone(), order, self.events.clone()) {
+                match Conductor::start(self.root.clone(), order, &self.events) {
                     Ok(run) => self.run = Some(run),
                     Err(e) => self.tell(Message::RunFinished(Err(format!("no thread can be started: {e}")))),
                 }

@@ -17,7 +17,7 @@ use crate::app::message::{HostLine, Message};
 use crate::app::model::{Model, Options};
 use crate::app::parting;
 use crate::app::update::update;
-use crate::clock::{Clock, SystemClock};
+use crate::clock::SystemClock;
 use crate::config::theme::Theme;
 use crate::sys::attr;
 use crate::sys::device::Device;

@@ -82,6 +82,20 @@ impl LoopDevice {
         std::fs::write(&path, value).unwrap_or_else(|e| panic!("{}: writing {value:?}: {e}", path.display()));
     }
 
+    /// Puts the queue in a state that every test knows: what a new device has depends on the kernel and on the disk
+    /// below (rotational, and with it read-ahead). In this order, since `rotational` and `scheduler` move the others.
+    pub fn known_queue(&self) {
+        for (attribute, value) in [
+            ("rotational", "0"),
+            ("scheduler", "none"),
+            ("nr_requests", "128"),
+            ("nomerges", "0"),
+            ("read_ahead_kb", "128"),
+        ] {
+            self.put(attribute, value);
+        }
+    }
+
     /// The numbers of `/sys/block/NAME/stat`: read I/Os first, sectors read third, write I/Os fifth, sectors written
     /// seventh (`Documentation/block/stat.rst`).
     pub fn stat(&self) -> Vec<u64> {

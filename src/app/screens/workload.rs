@@ -469,7 +469,7 @@ fn parse_bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Longest run that can be asked for: a day.
-const LONGEST: Duration = Duration::from_secs(86_400);
+const LONGEST: Duration = Duration::from_hours(24);
 
 fn parse_time(text: &str) -> Result<Duration, String> {
     let bad = || format!("{text:?} is no time; write 10, 500ms or 2m");

@@ -1,0 +1,4 @@
+//! L1: what can be configured.
+
+pub mod color;
+pub mod theme;

@@ -1,0 +1,319 @@
+//! Screen 1: the list as a tree, and the charts of the chosen device.
+//!
+//! ```text
+//!  NAME             SIZE SCHED       R    RA NRQ    r/s    w/s  MiB/s  await busy
+//! >nvme0n1         1.73T none        0   128 1023  8421     12   33.0   0.11  34%
+//!    nvme0n1p1     1.00G /boot                        0      0      0      -   0%
+//! ```
+
+use ratatui::layout::Rect;
+
+use crate::app::fleet::Entry;
+use crate::app::layout;
+use crate::app::model::Model;
+use crate::app::screens::devices::{Chosen, Row, chosen_device, rows, used_by_words};
+use crate::app::timeline::newest;
+use crate::config::theme::Role;
+use crate::telemetry::rates::Rates;
+use crate::units::{Bytes, events, mib_per_s, three_digits};
+
+use super::chart;
+use super::text::{Pen, Piece, cut, left, piece, right};
+
+/// Columns for a width: what gives way first is what changes least.
+struct Columns {
+    full: bool,
+    used_by: usize,
+    model: usize,
+}
+
+const NAME: usize = 15;
+const SCHED: usize = 11;
+/// Scheduler, rotational, read-ahead and requests together: what a partition uses for its users.
+const SPAN: usize = SCHED + 13;
+
+impl Columns {
+    fn of(width: u16) -> Self {
+        let width = usize::from(width);
+        let spare = width.saturating_sub(80);
+        let wide = width >= usize::from(layout::WIDE);
+        let used_by = if wide { (spare * 3 / 5).min(48) } else { 0 };
+        let model = if wide { spare - used_by - 2 } else { 0 };
+        Self { full: width >= 80, used_by, model }
+    }
+}
+
+pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let (head, list, panel) = layout::devices(area.width, area.height);
+    let columns = Columns::of(area.width);
+    let rows = rows(&model.fleet, &model.devices);
+    heads(model, pen, head, &columns);
+    if rows.is_empty() {
+        empty(model, pen, list);
+        return;
+    }
+    let top = model.devices.top.min(rows.len() - 1);
+    for (y, row) in (list.y..list.bottom()).zip(&rows[top..]) {
+        let area = Rect { y, height: 1, ..list };
+        let chosen = model.devices.chosen.as_ref().is_some_and(|c| row.is(c));
+        one(pen, area, row, chosen, &columns, model);
+    }
+    charts(model, pen, panel);
+}
+
+fn heads(model: &Model, pen: &mut Pen<'_>, area: Rect, columns: &Columns) {
+    if model.devices.typing || !model.devices.filter.is_empty() {
+        let cursor = if model.devices.typing { "_" } else { "" };
+        let text = format!(" filter: {}{cursor}", model.devices.filter);
+        pen.put(area.x, area.y, area.width, &text, Role::Accent);
+        return;
+    }
+    let mut text = format!(" {} {} {}", left("NAME", NAME), right("SIZE", 5), left("SCHED", SCHED));
+    if columns.full {
+        text.push_str(" R    RA  NRQ");
+    }
+    text.push_str("    r/s    w/s  MiB/s");
+    if columns.full {
+        text.push_str("  await");
+    }
+    text.push_str(" busy");
+    if columns.used_by > 0 {
+        text.push_str(&format!(" {} MODEL", left("USED BY", columns.used_by)));
+    }
+    pen.put(area.x, area.y, area.width, &text, Role::Heading);
+}
+
+fn empty(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let text = if !model.fleet.known() {
+        "looking for devices".to_owned()
+    } else if model.fleet.entries().is_empty() {
+        "no block devices here".to_owned()
+    } else {
+        format!("{} hidden, Esc clears", model.fleet.entries().len())
+    };
+    pen.put(area.x + 2, area.y + area.height.min(2) / 2, area.width.saturating_sub(2), &text, Role::Muted);
+}
+
+fn one(pen: &mut Pen<'_>, area: Rect, row: &Row<'_>, chosen: bool, columns: &Columns, model: &Model) {
+    let marker = piece(Role::Accent, if chosen { ">" } else { " " });
+    match row {
+        Row::Unused { count, noun } => {
+            let word = if model.devices.unfolded { "[Enter] folds" } else { "[Enter]" };
+            pen.line(area, &[marker, piece(Role::Muted, format!("{count} unused {noun}"))]);
+            pen.line_right(Rect { width: area.width.min(80), ..area }, area.x, &[piece(Role::Muted, word)]);
+        }
+        Row::Device { entry, depth } => {
+            let pieces = device(entry, *depth, columns, marker);
+            pen.line(area, &pieces);
+            if !entry.live() {
+                pen.tint(Rect { x: area.x + 1, width: area.width - 1, ..area }, Role::Gone);
+            }
+        }
+        Row::Partition { entry, partition, depth } => {
+            let users = used_by_words(&partition.used_by);
+            let name = indented(*depth, &partition.name.kernel());
+            let mut pieces = vec![
+                marker,
+                piece(Role::Muted, left(&name, NAME)),
+                piece(Role::Muted, format!(" {}", size(partition.size))),
+            ];
+            let span = if columns.full { SPAN } else { SCHED };
+            pieces.push(piece(Role::Muted, format!(" {}", left(&users, span))));
+            pieces.extend(figures(entry.partition_rates.get(&partition.name), columns, Role::Muted));
+            pen.line(area, &pieces);
+        }
+    }
+    if chosen {
+        pen.tint(area, Role::Selected);
+    }
+}
+
+fn indented(depth: usize, name: &str) -> String {
+    format!("{}{name}", " ".repeat(2 * depth.min(4)))
+}
+
+fn size(b: Bytes) -> String {
+    right(&b.short(), 5)
+}
+
+fn device<'a>(entry: &Entry, depth: usize, columns: &Columns, marker: Piece<'a>) -> Vec<Piece<'a>> {
+    let d = &entry.device;
+    let dash = || "-".to_owned();
+    let staged = if entry.staged.is_empty() { "" } else { " *" };
+    let name = format!("{}{staged}", indented(depth, &d.name().kernel()));
+    let sched = d.queue.scheduler.as_ref().map_or_else(dash, |s| s.active.clone());
+    let mut out = vec![
+        marker,
+        piece(if staged.is_empty() { Role::Text } else { Role::Staged }, left(&name, NAME)),
+        piece(Role::Muted, format!(" {}", size(d.size))),
+        piece(Role::Text, format!(" {}", left(&sched, SCHED))),
+    ];
+    if columns.full {
+        let rotational = d.queue.rotational.map_or("-", |r| if r { "1" } else { "0" });
+        let read_ahead = d.queue.read_ahead.map_or_else(dash, |k| k.0.to_string());
+        let requests = d.queue.nr_requests.map_or_else(dash, |n| n.to_string());
+        let text = format!(" {rotational} {} {}", right(&read_ahead, 5), right(&requests, 4));
+        out.push(piece(Role::Text, text));
+    }
+    if entry.live() {
+        out.extend(figures(entry.rates.as_ref(), columns, Role::Text));
+    } else {
+        out.push(piece(Role::Gone, "  gone"));
+        return out;
+    }
+    if columns.used_by > 0 {
+        let users = users(entry);
+        out.push(piece(Role::Text, format!(" {}", left(&users, columns.used_by))));
+        let model = d.model.as_deref().unwrap_or_default();
+        out.push(piece(Role::Muted, format!(" {}", cut(model, columns.model))));
+    }
+    out
+}
+
+/// Who uses a device: its own users, and what it is built on where that is more than the tree shows.
+fn users(entry: &Entry) -> String {
+    let d = &entry.device;
+    let mut text = d.dm_name.clone().unwrap_or_default();
+    let used = used_by_words(&d.used_by);
+    for part in [used, if d.built_on.len() > 1 { on(entry) } else { String::new() }] {
+        if !part.is_empty() {
+            if !text.is_empty() {
+                text.push_str("  ");
+            }
+            text.push_str(&part);
+        }
+    }
+    text
+}
+
+fn on(entry: &Entry) -> String {
+    let names: Vec<String> = entry.device.built_on.iter().map(ToString::to_string).collect();
+    format!("on {}", names.join(" "))
+}
+
+/// The columns of rates. Fixed widths, so that a quiet device sends nothing.
+fn figures(rates: Option<&Rates>, columns: &Columns, role: Role) -> Vec<Piece<'static>> {
+    let r = rates.cloned().unwrap_or_default();
+    let or_dash = |v: Option<f64>, f: fn(f64) -> String| v.map_or_else(|| "-".to_owned(), f);
+    let mut text = format!(
+        " {} {} {}",
+        right(&or_dash(r.read_iops, events), 6),
+        right(&or_dash(r.write_iops, events), 6),
+        right(&or_dash(r.bytes_per_s(), mib_per_s), 6)
+    );
+    if columns.full {
+        text.push_str(&format!(" {}", right(&or_dash(r.await_ms(), three_digits), 6)));
+    }
+    text.push_str(&format!(" {}", right(&or_dash(r.busy_pct, |v| format!("{v:.0}%")), 4)));
+    vec![piece(role, text)]
+}
+
+fn charts(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let Some(entry) = chosen_device(model) else {
+        pen.rule(area, &[]);
+        return;
+    };
+    let rows = area.height.saturating_sub(3) / 2;
+    // Beside the chart: label at the left, figures at the right.
+    let (label, numbers) = (8u16, 19u16);
+    let width = area.width.saturating_sub(label + numbers + 1);
+    let past = |s: Option<&crate::telemetry::series::Series>| {
+        newest(s.into_iter().flat_map(|s| s.values().iter().copied()), usize::from(width))
+    };
+    let history = entry.history.as_ref();
+    let read = past(history.map(|h| &h.read));
+    let write = past(history.map(|h| &h.write));
+    let top = chart::top_of([read.as_slice(), write.as_slice()]);
+    title(pen, area, entry, model);
+    let none = Rates::default();
+    let rates = entry.rates.as_ref().unwrap_or(&none);
+    let both = [
+        ("read", Role::Read, &read, rates.read_bytes_per_s, rates.read_await_ms, rates.read_size_bytes),
+        ("write", Role::Write, &write, rates.write_bytes_per_s, rates.write_await_ms, rates.write_size_bytes),
+    ];
+    for ((name, role, columns, now, wait, size), i) in both.into_iter().zip(0u16..) {
+        let y = area.y + 1 + i * rows;
+        let plot = Rect { x: area.x + label, y, width, height: rows };
+        pen.put(area.x + 2, y + rows.saturating_sub(1), label - 2, name, role);
+        chart::bars(pen, plot, columns, top, role);
+        let peak = (!columns.iter().all(Option::is_none)).then(|| chart::top_of([columns.as_slice()]));
+        let beside = [
+            format!("{} MiB/s", right(&mib(now), 6)),
+            format!("{} peak", right(&mib(peak), 6)),
+            format!("{} ms {}await", right(&wait.map_or_else(|| "-".into(), three_digits), 6), &name[..1]),
+            format!("{} {}-size", right(&size.map_or_else(|| "-".into(), short_bytes), 6), &name[..1]),
+        ];
+        for (y, text) in (y..y + rows).zip(&beside) {
+            pen.put(plot.right() + 1, y, numbers, text, if y == plot.y { role } else { Role::Muted });
+        }
+    }
+    let y = area.y + 1 + 2 * rows;
+    below(pen, Rect { y, height: area.bottom().saturating_sub(y), ..area }, entry, rates);
+}
+
+fn mib(v: Option<f64>) -> String {
+    v.map_or_else(|| "-".to_owned(), mib_per_s)
+}
+
+fn short_bytes(v: f64) -> String {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    // saturates, and is shown with three digits
+    Bytes(v.round() as u64).short()
+}
+
+fn title(pen: &mut Pen<'_>, area: Rect, entry: &Entry, model: &Model) {
+    let d = &entry.device;
+    let mut pieces = vec![piece(Role::Title, d.name().kernel())];
+    if let Some(Chosen::Partition(_, name)) = &model.devices.chosen {
+        pieces.push(piece(Role::Muted, format!("  (whole device of {name})")));
+    }
+    let facts =
+        [d.dm_name.clone(), Some(d.kind.word().to_owned()), d.model.clone(), Some(d.size.to_string())];
+    for fact in facts.into_iter().flatten().filter(|f| !f.is_empty()) {
+        pieces.push(piece(Role::Muted, format!("  {fact}")));
+    }
+    pen.rule(Rect { height: 1, ..area }, &pieces);
+}
+
+/// What has no chart: waiting times, sizes, the queue, and the users.
+fn below(pen: &mut Pen<'_>, area: Rect, entry: &Entry, r: &Rates) {
+    let number = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), three_digits);
+    let bytes = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), short_bytes);
+    let in_flight = r.in_flight.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    let pairs = [
+        ("r_await ms", left(&number(r.read_await_ms), 5)),
+        ("w_await ms", left(&number(r.write_await_ms), 5)),
+        ("aqu-sz", left(&number(r.aqu_sz), 5)),
+        ("r-size", left(&bytes(r.read_size_bytes), 5)),
+        ("w-size", left(&bytes(r.write_size_bytes), 5)),
+        ("in flight", in_flight),
+    ];
+    let mut pieces = vec![piece(Role::Text, "  ")];
+    for (name, value) in pairs {
+        pieces.push(piece(Role::Muted, format!("{name} ")));
+        pieces.push(piece(Role::Text, format!("{value} ")));
+    }
+    pen.line(Rect { height: area.height.min(1), ..area }, &pieces);
+    let mut facts = Vec::new();
+    let used = used_by_words(&entry.device.used_by);
+    if !used.is_empty() {
+        facts.push(format!("used by {used}"));
+    }
+    if !entry.device.built_on.is_empty() {
+        facts.push(on(entry));
+    }
+    if entry.device.read_only {
+        facts.push("read only".to_owned());
+    }
+    if entry.device.queue.iostats == Some(false) {
+        facts.push("iostats is 0: the kernel counts nothing for it".to_owned());
+    }
+    facts.extend(r.notes.iter().map(|n| (*n).to_owned()));
+    let row = Rect { y: area.y + 1, height: 1, ..area };
+    if area.height > 1 && !facts.is_empty() {
+        pen.line(row, &[piece(Role::Muted, format!("  {}", facts.join(", ")))]);
+    }
+}

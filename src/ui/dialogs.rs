@@ -1,0 +1,287 @@
+//! The dialogs, each in a frame above the screen.
+
+use ratatui::layout::Rect;
+
+use crate::app::actions;
+use crate::app::dialogs::changes::{ChangesDialog, DiffLine, Phase, Purpose};
+use crate::app::dialogs::edit::EditDialog;
+use crate::app::dialogs::leave::Choice;
+use crate::app::dialogs::{Dialog, help};
+use crate::app::layout;
+use crate::app::model::Model;
+use crate::app::screens::settings::value_with_unit;
+use crate::config::theme::Role;
+use crate::tuning::catalogue;
+use crate::tuning::change::{ApplyReport, Outcome};
+
+use super::text::{Pen, Piece, cut, left, piece, wrap};
+
+type Line = Vec<Piece<'static>>;
+
+/// Columns of a dialog with text to read.
+const WIDE: u16 = 76;
+/// Columns of a question.
+const NARROW: u16 = 56;
+
+pub(super) fn draw(dialog: &Dialog, model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    match dialog {
+        Dialog::Help { top } => {
+            let lines = help_lines(model);
+            framed(pen, area, WIDE, "Keys", &lines, *top);
+        }
+        Dialog::Changes(c) => {
+            let width = usize::from(WIDE.min(area.width)).saturating_sub(4);
+            let lines = changes_lines(c, model, width, pen.ascii);
+            framed(pen, area, WIDE, &changes_title(c), &lines, c.top);
+        }
+        Dialog::Explain(e) => {
+            let width = usize::from(WIDE.min(area.width)).saturating_sub(4);
+            let mut lines: Vec<Line> = Vec::new();
+            for p in &e.paragraphs {
+                lines.extend(text(Role::Text, p, width));
+                lines.push(Vec::new());
+            }
+            lines.pop();
+            framed(pen, area, WIDE, &e.title, &lines, 0);
+        }
+        Dialog::Edit(e) => framed(pen, area, NARROW, &e.title, &edit_lines(e, area), 0),
+        Dialog::Leave { choice, quit } => {
+            let run = model.run.as_ref();
+            let what = run.map_or_else(|| "a run".to_owned(), |r| format!("{} on {}", r.job.name, r.target));
+            let stop = if *quit { "stop it and leave" } else { "stop it" };
+            let lines = vec![
+                vec![piece(Role::Text, format!("{what} is still going on."))],
+                Vec::new(),
+                answers("stay", stop, *choice == Choice::Stop),
+            ];
+            framed(pen, area, NARROW, "Stop the run?", &lines, 0);
+        }
+        Dialog::Busy { text: why, start } => {
+            let width = usize::from(NARROW.min(area.width)).saturating_sub(4);
+            let mut lines = text(Role::Text, &format!("{why}."), width);
+            lines.push(Vec::new());
+            lines.push(answers("do not start", "start all the same", *start));
+            framed(pen, area, NARROW, "The device is busy", &lines, 0);
+        }
+    }
+}
+
+/// A frame with a title around lines; the box is as high as the lines, or as the screen.
+fn framed(pen: &mut Pen<'_>, area: Rect, width: u16, title: &str, lines: &[Line], top: usize) {
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
+    // The last line is left free: it has the keys of the dialog.
+    let r = layout::dialog(area.width, area.height.saturating_sub(1), width, height);
+    if r.width < 4 || r.height < 3 {
+        return;
+    }
+    pen.clear(r);
+    let (h, v, corners) = if pen.ascii {
+        ("-", "|", ["+", "+", "+", "+"])
+    } else {
+        ("─", "│", ["┌", "┐", "└", "┘"])
+    };
+    let across = h.repeat(usize::from(r.width - 2));
+    for (y, left, right) in [(r.y, corners[0], corners[1]), (r.bottom() - 1, corners[2], corners[3])] {
+        pen.put(r.x, y, r.width, &format!("{left}{across}{right}"), Role::Border);
+    }
+    let title = cut(title, usize::from(r.width.saturating_sub(6)));
+    pen.put(r.x + 2, r.y, r.width - 4, &format!(" {title} "), Role::Title);
+    let inner = Rect { x: r.x + 2, y: r.y + 1, width: r.width - 4, height: r.height - 2 };
+    let shown = usize::from(inner.height);
+    let top = top.min(lines.len().saturating_sub(shown));
+    for y in inner.y..inner.bottom() {
+        pen.put(r.x, y, 1, v, Role::Border);
+        pen.put(r.right() - 1, y, 1, v, Role::Border);
+    }
+    for (y, line) in (inner.y..inner.bottom()).zip(&lines[top..]) {
+        pen.line(Rect { y, height: 1, ..inner }, line);
+    }
+    if top > 0 {
+        pen.put(r.right() - 2, inner.y, 1, "^", Role::Muted);
+    }
+    if top + shown < lines.len() {
+        pen.put(r.right() - 2, inner.bottom() - 1, 1, "v", Role::Muted);
+    }
+}
+
+fn text(role: Role, words: &str, width: usize) -> Vec<Line> {
+    wrap(words, width).into_iter().map(|l| vec![piece(role, l)]).collect()
+}
+
+fn answers(harmless: &str, other: &str, other_chosen: bool) -> Line {
+    let shown = |word: &str, chosen: bool| {
+        let (role, text) = if chosen {
+            (Role::Selected, format!("> {word} <"))
+        } else {
+            (Role::Muted, format!("  {word}  "))
+        };
+        piece(role, text)
+    };
+    vec![shown(harmless, !other_chosen), piece(Role::Text, "   "), shown(other, other_chosen)]
+}
+
+fn help_lines(model: &Model) -> Vec<Line> {
+    let mut out = Vec::new();
+    for (i, line) in help::lines(actions::screen_place(model)).into_iter().enumerate() {
+        if line.keys.is_empty() {
+            if i > 0 {
+                out.push(Vec::new());
+            }
+            out.push(vec![piece(Role::Heading, line.text)]);
+        } else {
+            out.push(vec![piece(Role::Key, left(&line.keys, 18)), piece(Role::Text, line.text)]);
+        }
+    }
+    out
+}
+
+fn edit_lines(e: &EditDialog, area: Rect) -> Vec<Line> {
+    let width = usize::from(NARROW.min(area.width)).saturating_sub(4);
+    let mut lines = vec![
+        vec![piece(Role::Accent, "> "), piece(Role::Text, e.text.clone()), piece(Role::Accent, "_")],
+        Vec::new(),
+    ];
+    lines.extend(text(Role::Muted, &e.hint, width));
+    if let Some(why) = &e.refused {
+        lines.extend(text(Role::Danger, why, width));
+    }
+    lines
+}
+
+fn changes_title(c: &ChangesDialog) -> String {
+    let name = &c.device.name;
+    match (&c.purpose, &c.phase) {
+        (Purpose::Apply, Phase::Done(_)) => format!("{name}: what became of the changes"),
+        (Purpose::Apply, _) => format!("{name}: staged changes"),
+        (Purpose::Undo(_), Phase::Done(_)) => format!("{name}: what became of the undo"),
+        (Purpose::Undo(_), _) => format!("{name}: undo the last change"),
+    }
+}
+
+const NAME: usize = 22;
+
+fn changes_lines(c: &ChangesDialog, model: &Model, width: usize, ascii: bool) -> Vec<Line> {
+    match &c.phase {
+        Phase::Done(Ok(report)) => report_lines(report, width, ascii),
+        Phase::Done(Err(why)) => text(Role::Danger, why, width),
+        Phase::Ask | Phase::Working => {
+            let mut lines: Vec<Line> =
+                c.lines(&model.fleet).iter().map(|l| diff_line(l, model, c, ascii)).collect();
+            let effects = c.side_effects(&model.fleet);
+            if !effects.is_empty() {
+                lines.push(Vec::new());
+                lines.push(vec![piece(Role::Heading, "What else happens")]);
+                for e in effects {
+                    lines.extend(bullet(Role::Muted, &e, width));
+                }
+            }
+            lines.push(Vec::new());
+            lines.push(closing(c, model));
+            lines
+        }
+    }
+}
+
+fn closing(c: &ChangesDialog, model: &Model) -> Line {
+    if matches!(c.phase, Phase::Working) {
+        return vec![piece(Role::Accent, "being written; Esc leaves this window, the writing goes on")];
+    }
+    match c.may_write(&model.fleet, model.read_only()) {
+        Err(why) => vec![piece(Role::Warning, why)],
+        Ok(()) => {
+            let what = match c.purpose {
+                Purpose::Apply => " writes this, all or nothing",
+                Purpose::Undo(_) => " puts this back, all or nothing",
+            };
+            vec![
+                piece(Role::Key, "Enter"),
+                piece(Role::Text, what),
+                piece(Role::Text, "     "),
+                piece(Role::Key, "Esc"),
+                piece(Role::Text, " writes nothing"),
+            ]
+        }
+    }
+}
+
+fn unit_of(name: &str, model: &Model, c: &ChangesDialog) -> &'static str {
+    let state = model.fleet.get(&c.device).and_then(|e| e.queue.as_ref());
+    state.and_then(|s| catalogue::rows(s, None).into_iter().find(|r| r.name == name)).map_or("", |r| r.unit)
+}
+
+fn diff_line(l: &DiffLine, model: &Model, c: &ChangesDialog, ascii: bool) -> Line {
+    let unit = unit_of(&l.name, model, c);
+    let from = l.from.as_deref().map_or_else(|| "-".to_owned(), |v| value_with_unit(&l.name, unit, v));
+    let to = value_with_unit(&l.name, unit, &l.to);
+    vec![
+        piece(Role::Text, left(&l.name, NAME)),
+        piece(Role::Muted, format!(" {}", left(&from, 22))),
+        piece(Role::Muted, arrow(ascii)),
+        piece(Role::Staged, to),
+    ]
+}
+
+const fn arrow(ascii: bool) -> &'static str {
+    if ascii { " -> " } else { " → " }
+}
+
+fn bullet(role: Role, words: &str, width: usize) -> Vec<Line> {
+    let lines = wrap(words, width.saturating_sub(2));
+    let with =
+        |(i, l): (usize, String)| vec![piece(role, format!("{}{l}", if i == 0 { "- " } else { "  " }))];
+    lines.into_iter().enumerate().map(with).collect()
+}
+
+fn report_lines(report: &ApplyReport, width: usize, ascii: bool) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for c in &report.changes {
+        let (role, word) = match c.outcome {
+            Outcome::Applied => (Role::Good, "applied"),
+            Outcome::Clamped => (Role::Warning, "clamped"),
+            Outcome::Refused => (Role::Danger, "refused"),
+            Outcome::Unchanged => (Role::Muted, "unchanged"),
+        };
+        let or_dash = |v: &Option<String>| v.clone().unwrap_or_else(|| "-".to_owned());
+        let values = format!("{}{}{}", or_dash(&c.before), arrow(ascii), or_dash(&c.effective));
+        let mut line = vec![
+            piece(role, left(word, 10)),
+            piece(Role::Text, left(&c.name, NAME)),
+            piece(Role::Text, values),
+        ];
+        if c.effective.as_deref() != Some(c.requested.as_str()) {
+            line.push(piece(Role::Muted, format!("  asked for {}", c.requested)));
+        }
+        lines.push(line);
+        if let Some(message) = &c.message {
+            let indent = " ".repeat(10);
+            let room = width.saturating_sub(10);
+            lines.extend(
+                wrap(message, room).into_iter().map(|l| vec![piece(Role::Muted, format!("{indent}{l}"))]),
+            );
+        }
+    }
+    for s in &report.side_effects {
+        let or_none = |v: &Option<String>| v.clone().unwrap_or_else(|| "none".to_owned());
+        let values = format!("{}{}{}", or_none(&s.before), arrow(ascii), or_none(&s.after));
+        lines.push(vec![
+            piece(Role::Changed, left("also moved", 11)),
+            piece(Role::Text, left(&s.name, NAME - 1)),
+            piece(Role::Text, values),
+        ]);
+    }
+    if report.rolled_back {
+        lines.push(Vec::new());
+        lines.extend(text(
+            Role::Warning,
+            "rolled back: one change was refused, so everything was put back",
+            width,
+        ));
+    }
+    for what in &report.not_restored {
+        lines.extend(text(Role::Danger, &format!("could not be put back: {what}"), width));
+    }
+    if lines.is_empty() {
+        lines.push(vec![piece(Role::Muted, "nothing had to be written")]);
+    }
+    lines
+}

@@ -1,0 +1,57 @@
+//! The first line: the host, the rights, the pressure, what runs.
+
+use ratatui::layout::Rect;
+
+use crate::app::model::{Model, Rights};
+use crate::config::theme::Role;
+use crate::units::latency;
+
+use super::text::{Pen, Piece, cut, piece};
+
+pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let h = &model.host;
+    let mut left: Vec<Piece<'_>> = vec![piece(Role::Title, "blktune")];
+    let facts = [
+        h.hostname.clone(),
+        if h.kernel.is_empty() { String::new() } else { format!("Linux {}", h.kernel) },
+        if h.cpus == 0 { String::new() } else { format!("{} cpu", h.cpus) },
+        h.user.clone(),
+    ];
+    for fact in facts.iter().filter(|f| !f.is_empty()) {
+        left.push(piece(Role::Muted, format!("  {fact}")));
+    }
+    if let Some(place) = &h.place {
+        left.push(piece(Role::Accent, format!("  {place}")));
+    }
+    let mut right: Vec<Piece<'_>> = Vec::new();
+    if let Some(run) = model.run.as_ref().filter(|r| r.going()) {
+        let rest = run.time_left().map(|t| format!(" {:.0} s left", t.seconds())).unwrap_or_default();
+        right.push(piece(Role::Accent, format!("run {}{rest}  ", run.job.name)));
+    }
+    if let Some(pct) = h.io_pressure_pct {
+        right.push(piece(Role::Muted, format!("io pressure {pct:.1}%  ")));
+    }
+    if !h.interval.is_zero() {
+        right.push(piece(Role::Muted, format!("{}  ", interval(h.interval))));
+    }
+    right.push(piece(Role::Muted, model.wall.clone()));
+    let x = pen.line(area, &left);
+    if let Rights::ReadOnly(why) = &model.rights {
+        // The reason takes the room of what matters less.
+        let room = usize::from(area.right().saturating_sub(x + 2));
+        let text = cut(&format!("read only: {why}"), room);
+        let end = pen.put(x + 2, area.y, area.right().saturating_sub(x + 2), &text, Role::Warning);
+        pen.line_right(area, end + 2, &right);
+    } else {
+        pen.line_right(area, x + 2, &right);
+    }
+}
+
+fn interval(d: std::time::Duration) -> String {
+    let s = d.as_secs();
+    if d.subsec_nanos() == 0 {
+        format!("{s}s")
+    } else {
+        latency(d.into()).replace(".00", "").replace(' ', "")
+    }
+}

@@ -1,0 +1,149 @@
+//! Screen 2: the settings of a queue.
+
+use ratatui::layout::Rect;
+
+use crate::app::fleet::{ChangedBy, Entry};
+use crate::app::layout;
+use crate::app::model::Model;
+use crate::app::screens::settings::{self, Line, changed_words, group_title};
+use crate::config::theme::Role;
+use crate::tuning::catalogue::SettingRow;
+
+use super::text::{Pen, Piece, cut, left, piece};
+
+const NAME: usize = 24;
+const VALUE: usize = 22;
+const STAGED: usize = 15;
+/// From here on who changed what has a column of its own.
+const ROOMY: u16 = 100;
+
+pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    let (head, list, about) = layout::settings(area.width, area.height);
+    let Some(entry) = settings::entry(model) else { return };
+    title(model, pen, head, entry);
+    heads(pen, Rect { y: head.y + 1, height: 1, ..head });
+    let lines = settings::lines(model);
+    if lines.is_empty() {
+        let text =
+            if entry.queue.is_some() { "this device has no queue of its own" } else { "reading the queue" };
+        pen.put(list.x + 2, list.y + 1, list.width, text, Role::Muted);
+    }
+    let top = model.settings.top.min(lines.len());
+    for (y, line) in (list.y..list.bottom()).zip(&lines[top..]) {
+        let row = Rect { y, height: 1, ..list };
+        match line {
+            Line::Heading(group) => {
+                pen.put(row.x + 1, row.y, row.width, group_title(*group), Role::Heading);
+            }
+            Line::Setting(setting) => {
+                let here = model.settings.setting.as_deref() == Some(&setting.name);
+                one(pen, row, setting, entry, here);
+            }
+        }
+    }
+    more(pen, list, top, lines.len());
+    explain(model, pen, about);
+}
+
+fn title(model: &Model, pen: &mut Pen<'_>, area: Rect, entry: &Entry) {
+    let d = &entry.device;
+    let mut pieces = vec![piece(Role::Title, format!(" {}", d.name().kernel()))];
+    if let Some(p) = &model.settings.partition {
+        pieces.push(piece(Role::Warning, format!("  {p} is a partition; these belong to its whole device")));
+    } else {
+        let facts = [d.dm_name.clone(), d.model.clone(), Some(d.size.to_string())];
+        for fact in facts.into_iter().flatten().filter(|f| !f.is_empty()) {
+            pieces.push(piece(Role::Muted, format!("  {fact}")));
+        }
+    }
+    if !entry.live() {
+        pieces.push(piece(Role::Danger, "  gone"));
+    }
+    let end = pen.line(area, &pieces);
+    let staged = entry.staged.len();
+    if staged > 0 {
+        pen.line_right(area, end + 1, &[piece(Role::Staged, format!("{staged} staged, c reviews "))]);
+    } else if let Some(why) = model.read_only() {
+        let room = usize::from(area.right().saturating_sub(end + 3));
+        let text = cut(&format!("read only: {why}"), room);
+        pen.line_right(area, end + 1, &[piece(Role::Warning, format!("{text} "))]);
+    }
+}
+
+fn heads(pen: &mut Pen<'_>, area: Rect) {
+    let mut text =
+        format!("  {} {} {} LEGAL", left("SETTING", NAME), left("VALUE", VALUE), left("STAGED", STAGED));
+    if area.width >= ROOMY {
+        text = format!("{} SINCE START", left(&text, legal_end(area.width)));
+    }
+    pen.put(area.x, area.y, area.width, &text, Role::Heading);
+}
+
+/// Where the column of legal values ends: half of what is left, if another column follows.
+fn legal_end(width: u16) -> usize {
+    let start = 2 + NAME + 1 + VALUE + 1 + STAGED + 1;
+    let rest = usize::from(width).saturating_sub(start);
+    start + if width >= ROOMY { rest / 2 } else { rest }
+}
+
+fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: bool) {
+    let changed = entry.changed(&row.name);
+    let mark = match &changed {
+        None => " ",
+        Some((ChangedBy::Us, _)) => "*",
+        Some((ChangedBy::SideEffect, _)) => "~",
+        Some((ChangedBy::Other, _)) => "!",
+    };
+    let value = row.value.as_deref().map_or_else(|| "-".to_owned(), |v| settings::with_unit(row, v));
+    let arrow = if pen.ascii { "->" } else { "→" };
+    let staged = entry.staged.get(&row.name).map(|v| format!("{arrow} {v}")).unwrap_or_default();
+    let plain = if row.writable { Role::Text } else { Role::Muted };
+    let legal = legal_end(area.width) - (2 + NAME + 1 + VALUE + 1 + STAGED + 1);
+    let mut pieces: Vec<Piece<'_>> = vec![
+        piece(Role::Accent, if here { ">" } else { " " }),
+        piece(Role::Changed, mark),
+        piece(plain, left(&row.name, NAME)),
+        piece(if changed.is_some() { Role::Changed } else { plain }, format!(" {}", left(&value, VALUE))),
+        piece(Role::Staged, format!(" {}", left(&staged, STAGED))),
+        piece(Role::Muted, format!(" {}", left(&row.legal_text, legal))),
+    ];
+    if area.width >= ROOMY
+        && let Some((by, was)) = &changed
+    {
+        pieces.push(piece(Role::Changed, format!(" was {was}, {}", changed_words(*by))));
+    }
+    pen.line(area, &pieces);
+    if here {
+        pen.tint(area, Role::Selected);
+    }
+}
+
+/// Says in the last column that there is more above or below.
+fn more(pen: &mut Pen<'_>, list: Rect, top: usize, count: usize) {
+    let x = list.right().saturating_sub(1);
+    if top > 0 {
+        pen.put(x, list.y, 1, "^", Role::Muted);
+    }
+    if top + usize::from(list.height) < count && list.height > 0 {
+        pen.put(x, list.bottom() - 1, 1, "v", Role::Muted);
+    }
+}
+
+fn explain(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    pen.rule(Rect { height: area.height.min(1), ..area }, &[]);
+    let Some(row) = settings::current(model) else { return };
+    let line = |y: u16| Rect { y: area.y + y, height: 1, ..area };
+    let width = usize::from(area.width).saturating_sub(2);
+    let text = cut(&format!("{}: {}", row.name, row.explanation), width);
+    pen.line(line(1), &[piece(Role::Text, format!(" {text}"))]);
+    let changed = settings::entry(model).and_then(|e| e.changed(&row.name));
+    let second = match (changed, &row.why_not) {
+        (Some((by, was)), _) => {
+            let was = settings::with_unit(&row, &was);
+            piece(Role::Changed, cut(&format!(" was {was} at the start; {}", changed_words(by)), width))
+        }
+        (None, Some(why)) => piece(Role::Muted, cut(&format!(" {why}"), width)),
+        (None, None) => piece(Role::Muted, cut(&format!(" legal: {}", row.legal_text), width)),
+    };
+    pen.line(line(2), &[second]);
+}
