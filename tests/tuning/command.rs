@@ -125,11 +125,11 @@ fn undo_leaves_what_somebody_else_set_and_says_so() {
 fn a_captured_tree_is_looked_at_only() {
     let tree = sysroot("linux-6.18-loop");
     let dir = tree.path().display().to_string();
-    let (code, _, err) = run(&["--sysroot", &dir, "set", "vda", "read_ahead_kb=512"]);
+    let (code, _, err) = run(&["set", "vda", "read_ahead_kb=512", "--sysroot", &dir]);
     assert_eq!(code, 2);
     assert!(err.contains("captured"), "{err}");
-    assert_eq!(run(&["--sysroot", &dir, "undo"]).0, 2);
-    let (code, j, err) = run(&["--sysroot", &dir, "set", "vda", "read_ahead_kb=512", "--dry-run", "--json"]);
+    assert_eq!(run(&["undo", "--sysroot", &dir]).0, 2);
+    let (code, j, err) = run(&["set", "vda", "read_ahead_kb=512", "--dry-run", "--json", "--sysroot", &dir]);
     assert_eq!((code, j["dry_run"].as_bool()), (0, Some(true)), "{err}");
 }
 
@@ -144,7 +144,7 @@ fn a_line_that_makes_no_sense_is_usage_and_a_missing_device_is_gone() {
         (&["vda", "=4"], 2),
         (&["nosuchdevice", "read_ahead_kb=4"], 5),
     ] {
-        let mut line = vec!["--sysroot", dir.as_str(), "set", "--dry-run"];
+        let mut line = vec!["set", "--dry-run", "--sysroot", dir.as_str()];
         line.extend(args);
         let (got, _, err) = run(&line);
         assert_eq!(got, code, "{args:?}: {err}");
