@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod command;
 mod device;
 mod fake;
 mod kept;
