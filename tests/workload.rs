@@ -1,6 +1,9 @@
 //! The read engine on real devices and files: what it counts is what the kernel counts, what it reads is what is
 //! there, and it ends in order however the device behaves.
 
+// Functions beside the tests are parts of tests.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod support;
 
 use std::os::unix::fs::FileExt;

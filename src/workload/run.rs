@@ -241,7 +241,7 @@ impl<'a> Collector<'a> {
             // The first ones take what does not divide.
             let quota = job.number_ios.map_or(u64::MAX, |all| all / n + u64::from((i as u64) < all % n));
             // The worker waits for exactly this; the channel holds one.
-            let _ = w.go.try_send(Plan { opens, ends, quota });
+            let _ = w.go.try_send(Plan { opens, ends, quota, patience: PATIENCE });
         }
         let paces = vec![Pace::default(); workers.len()];
         Self {
