@@ -400,7 +400,7 @@ fn reasons(s: &Source) -> Vec<(usize, String)> {
         let (first, last) = (tokens[start].0, tokens[open + length].0);
         let comment = |line: &str| {
             let after = line.split_once("//").map_or("", |(_, c)| c);
-            !after.starts_with(['/', '!']) && after.split_whitespace().count() >= 2
+            !after.starts_with(['/', '!']) && !after.trim().is_empty()
         };
         let before = first.checked_sub(2).map_or("", |i| text[i]);
         let said = before.trim_start().starts_with("//") && comment(before)
