@@ -291,7 +291,7 @@ impl Drop for Uring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::engine::testing::{Content, content_file};
+    use crate::workload::engine::testing::{Content, block_at, content_file};
     use crate::workload::ledger::{PATIENCE, WorkerEnd, alone};
     use crate::workload::pattern::Region;
     use std::sync::atomic::Ordering;
@@ -345,7 +345,7 @@ mod tests {
                         let offset = engine.slots[i].offset;
                         assert_eq!(
                             engine.arena.slice_mut(i),
-                            file.at(offset),
+                            block_at(offset),
                             "{setup:?} depth {depth} slot {i}"
                         );
                     }

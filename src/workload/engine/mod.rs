@@ -84,15 +84,16 @@ mod testing {
         Content { file, blocks }
     }
 
+    /// What the block at `offset` holds.
+    pub(super) fn block_at(offset: u64) -> Vec<u8> {
+        let mut block = vec![0; 4096];
+        content(offset, &mut block);
+        block
+    }
+
     impl Content {
         pub(super) fn source(&self) -> Source {
             Source { fd: self.file.try_clone().unwrap().into(), bs: 4096, step: 1 }
-        }
-
-        pub(super) fn at(&self, offset: u64) -> Vec<u8> {
-            let mut block = vec![0; 4096];
-            content(offset, &mut block);
-            block
         }
 
         pub(super) fn cut(&self, size: u64) {

@@ -70,7 +70,7 @@ impl IoEngine for Psync {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::engine::testing::{Content, content_file};
+    use crate::workload::engine::testing::{Content, block_at, content_file};
     use crate::workload::ledger::{PATIENCE, alone};
     use crate::workload::pattern::Region;
 
@@ -90,7 +90,7 @@ mod tests {
             let quota = 1 + seed % 3;
             let (mut engine, mut pattern, end) = drive(&file, seed, quota);
             let last = (0..quota).map(|_| pattern.next_offset()).last().unwrap();
-            assert_eq!(engine.arena.slice_mut(0), file.at(last));
+            assert_eq!(engine.arena.slice_mut(0), block_at(last));
             assert_eq!(
                 (end.figures.clat.count(), end.figures.bytes, end.failure),
                 (quota, quota * 4096, None)
