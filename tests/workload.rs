@@ -338,7 +338,7 @@ fn a_scratch_file_leaves_nothing_behind() {
     let mut phases = Vec::new();
     let stop = AtomicBool::new(false);
     let target = blktune::workload::scratch::make(&SysRoot::host(), dir.path(), &job, &stop, &mut |p| {
-        phases.push(p.phase)
+        phases.push(p.phase);
     })
     .unwrap();
     assert_eq!((target.kind, target.size.0), (TargetKind::Scratch, 4 << 20));

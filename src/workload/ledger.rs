@@ -73,8 +73,8 @@ impl Figures {
 /// What a worker tells the collector.
 #[derive(Debug)]
 pub enum Report {
-    /// Buffers and engine are there; it waits for the start.
-    Ready,
+    /// Buffers and engine are there; it waits for the start. Says what the engine could register, if it can.
+    Ready(Option<&'static str>),
     /// It could not be set up.
     Unable(String),
     /// Figures since its last report.

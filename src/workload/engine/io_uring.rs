@@ -132,17 +132,6 @@ impl Uring {
         })
     }
 
-    /// What could be registered, in words.
-    #[must_use]
-    pub const fn registered(&self) -> &'static str {
-        match (self.fixed_buffers, self.fixed_file) {
-            (true, true) => "registered buffers and file",
-            (true, false) => "registered buffers",
-            (false, true) => "registered file",
-            (false, false) => "nothing registered",
-        }
-    }
-
     #[inline]
     fn entry(&self, index: usize) -> squeue::Entry {
         let slot = self.slots[index];
@@ -233,6 +222,15 @@ impl Uring {
 }
 
 impl IoEngine for Uring {
+    fn registered(&self) -> Option<&'static str> {
+        Some(match (self.fixed_buffers, self.fixed_file) {
+            (true, true) => "registered buffers and file",
+            (true, false) => "registered buffers",
+            (false, true) => "registered file",
+            (false, false) => "nothing registered",
+        })
+    }
+
     fn drive(&mut self, pattern: &mut Pattern, ledger: &mut Ledger) -> Result<Nanos, DriveError> {
         let mut at = now();
         let mut last_answer = at;

@@ -18,6 +18,11 @@ pub trait IoEngine {
     /// # Errors
     /// Where the engine itself can not go on. I/Os that fail are told to the ledger and are no error here.
     fn drive(&mut self, pattern: &mut Pattern, ledger: &mut Ledger) -> Result<Nanos, DriveError>;
+
+    /// What could be registered with the kernel, in words; None for engines that have no such thing.
+    fn registered(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// What a worker reads from and how.
