@@ -225,7 +225,9 @@ fn describe(r: &TrialResult) -> String {
                 d.read_size_bytes.map_or(String::new(), |s| format!(" of {:.1} KiB", s / 1024.0)),
                 d.write_bytes,
                 d.merged,
-                d.engine_share.map_or(String::new(), |s| format!(", the engine's share {:.1}%", s * 100.0)),
+                d.engine_share
+                    .filter(|s| *s < 1.02)
+                    .map_or(String::new(), |s| format!(", the engine's share {:.1}%", s * 100.0)),
             ),
         ),
         None => line("device", "not known".to_owned()),

@@ -14,12 +14,18 @@ use crate::units::Nanos;
 const BITS: u32 = 10;
 /// The largest latency told apart; longer ones are counted in its bucket (their sum and maximum stay exact).
 const MOST: u64 = 100 * 1_000_000_000;
-const BUCKETS: usize = index_of(MOST) + 1;
+/// log2 of the buckets in a group. Groups that were never touched are passed over, so that merging, emptying and
+/// looking up cost what was used and not what there is.
+const GROUP_BITS: usize = 6;
+const GROUP: usize = 1 << GROUP_BITS;
+const GROUPS: usize = index_of(MOST) / GROUP + 1;
+const BUCKETS: usize = GROUPS * GROUP;
 
 /// A distribution of latencies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Box<[u64]>,
+    touched: [bool; GROUPS],
     count: u64,
     sum: u64,
     squares: u128,
@@ -37,13 +43,23 @@ impl Histogram {
     /// An empty one; all its memory is taken here.
     #[must_use]
     pub fn new() -> Self {
-        Self { counts: vec![0; BUCKETS].into(), count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
+        Self {
+            counts: vec![0; BUCKETS].into(),
+            touched: [false; GROUPS],
+            count: 0,
+            sum: 0,
+            squares: 0,
+            min: u64::MAX,
+            max: 0,
+        }
     }
 
     /// Counts one latency, in nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.counts[index_of(ns.min(MOST))] += 1;
+        let index = index_of(ns.min(MOST));
+        self.counts[index] += 1;
+        self.touched[index >> GROUP_BITS] = true;
         self.count += 1;
         self.sum += ns;
         self.squares += u128::from(ns) * u128::from(ns);
@@ -59,9 +75,12 @@ impl Histogram {
 
     /// Adds all of `other`.
     pub fn merge(&mut self, other: &Histogram) {
-        let used = other.used();
-        for (mine, theirs) in self.counts[used.clone()].iter_mut().zip(&other.counts[used]) {
-            *mine += theirs;
+        for group in other.used() {
+            self.touched[group] = true;
+            let at = group * GROUP..(group + 1) * GROUP;
+            for (mine, theirs) in self.counts[at.clone()].iter_mut().zip(&other.counts[at]) {
+                *mine += theirs;
+            }
         }
         self.count += other.count;
         self.sum += other.sum;
@@ -72,14 +91,17 @@ impl Histogram {
 
     /// Empties it, keeping its memory.
     pub fn clear(&mut self) {
-        let used = self.used();
-        self.counts[used].fill(0);
+        for group in 0..GROUPS {
+            if std::mem::take(&mut self.touched[group]) {
+                self.counts[group * GROUP..(group + 1) * GROUP].fill(0);
+            }
+        }
         (self.count, self.sum, self.squares, self.min, self.max) = (0, 0, 0, u64::MAX, 0);
     }
 
-    /// The buckets that can hold anything.
-    fn used(&self) -> std::ops::Range<usize> {
-        if self.count == 0 { 0..0 } else { index_of(self.min.min(MOST))..index_of(self.max.min(MOST)) + 1 }
+    /// The groups that hold anything, in ascending order.
+    fn used(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..GROUPS).filter(|g| self.touched[*g])
     }
 
     /// The latency that at least `per_10_000` of ten thousand I/Os did not exceed, to a thousandth: the top of the bucket
@@ -97,18 +119,34 @@ impl Histogram {
         debug_assert!(wanted.is_sorted());
         let mut out = [None; N];
         let n = u128::from(self.count);
-        let mut seen = 0u128;
-        let mut bucket = self.used().start;
-        for (p, slot) in wanted.into_iter().zip(&mut out) {
-            if n * u128::from(10_000u32.saturating_sub(p)) < 10_000 {
+        // Ranks from 1; 0 for those that are not supported.
+        let ranks = wanted.map(|p| {
+            let beyond = n * u128::from(10_000u32.saturating_sub(p));
+            let rank = (n * u128::from(p)).div_ceil(10_000).max(1);
+            if beyond < 10_000 { 0 } else { u64::try_from(rank).unwrap_or(u64::MAX) }
+        });
+        let mut next = 0;
+        let mut seen = 0u64;
+        for group in self.used() {
+            let before = group * GROUP;
+            let counts = &self.counts[before..before + GROUP];
+            let inside: u64 = counts.iter().sum();
+            if seen + inside < ranks[next] {
+                seen += inside;
                 continue;
             }
-            let rank = (n * u128::from(p)).div_ceil(10_000).max(1);
-            while seen < rank && bucket < self.counts.len() {
-                seen += u128::from(self.counts[bucket]);
-                bucket += 1;
+            for (i, count) in counts.iter().enumerate() {
+                seen += count;
+                while next < N && seen >= ranks[next] {
+                    if ranks[next] > 0 {
+                        out[next] = Some(Nanos(top_of(before + i).clamp(self.min, self.max)));
+                    }
+                    next += 1;
+                }
             }
-            *slot = Some(Nanos(top_of(bucket.saturating_sub(1)).clamp(self.min, self.max)));
+            if next == N {
+                break;
+            }
         }
         out
     }

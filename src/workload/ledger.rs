@@ -73,8 +73,8 @@ impl Figures {
 /// What a worker tells the collector.
 #[derive(Debug)]
 pub enum Report {
-    /// Buffers and engine are there; it waits for the start.
-    Ready,
+    /// Buffers and engine are there; it waits for the start. Says what the engine could register, if it can.
+    Ready(Option<&'static str>),
     /// It could not be set up.
     Unable(String),
     /// Figures since its last report.
@@ -127,6 +127,9 @@ pub struct Plan {
     pub ends: Nanos,
     /// I/Os this worker may count; `u64::MAX` for no limit.
     pub quota: u64,
+    /// How long I/O in flight is waited for after `ends`, counted from the last completion; at most
+    /// [`PATIENCE_STOPPED`] once the run was stopped.
+    pub patience: Nanos,
 }
 
 /// A worker's books.
@@ -250,7 +253,11 @@ impl Ledger {
     /// How long a silent device is waited for once nothing is issued any more.
     #[must_use]
     pub fn patience(&self) -> Nanos {
-        if self.halt.load(Ordering::Relaxed) { PATIENCE_STOPPED } else { PATIENCE }
+        if self.halt.load(Ordering::Relaxed) {
+            self.plan.patience.min(PATIENCE_STOPPED)
+        } else {
+            self.plan.patience
+        }
     }
 
     #[cold]
@@ -317,6 +324,20 @@ impl Ledger {
     }
 }
 
+/// A ledger for tests of the engines: open from the start, until `ends`, for `quota` I/Os.
+#[cfg(test)]
+pub(super) fn alone(
+    ends: Nanos,
+    quota: u64,
+    patience: Nanos,
+) -> (Ledger, Receiver<Report>, Sender<Box<Figures>>, Arc<AtomicBool>) {
+    let (reports_tx, reports) = crossbeam_channel::bounded(4);
+    let (spares, spares_rx) = crossbeam_channel::bounded(1);
+    let halt = Arc::new(AtomicBool::new(false));
+    let plan = Plan { opens: Nanos(0), ends, quota, patience };
+    (Ledger::new(0, plan, halt.clone(), reports_tx, spares_rx, Box::default()), reports, spares, halt)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -327,7 +348,12 @@ mod tests {
         let (spares, spares_rx) = bounded(1);
         spares.send(Box::default()).unwrap();
         let halt = Arc::new(AtomicBool::new(false));
-        let plan = Plan { opens: Nanos(if ramp { 1000 } else { 0 }), ends: Nanos::SECOND, quota };
+        let plan = Plan {
+            opens: Nanos(if ramp { 1000 } else { 0 }),
+            ends: Nanos::SECOND,
+            quota,
+            patience: PATIENCE,
+        };
         let mut l = Ledger::new(0, plan, halt.clone(), reports_tx, spares_rx, Box::default());
         l.begin(Nanos(10));
         (l, reports, spares, halt)

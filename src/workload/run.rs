@@ -143,12 +143,12 @@ pub fn run(
         workers.push(handle);
     }
     drop(reports);
-    wait_until_ready(&inbox, workers.len())?;
+    let registered = wait_until_ready(&inbox, workers.len())?;
     if stop.load(Ordering::Relaxed) {
         return Err(RunError::Stopped);
     }
     let collector = Collector::start(job, workers, inbox, halt, observer);
-    collector.listen(stop)?.outcome(job, engine_words(choice), warnings)
+    collector.listen(stop)?.outcome(job, engine_words(choice, registered), warnings)
 }
 
 /// Which engine is used: the one of the job, or psync where the kernel has no io_uring and it was not insisted on.
@@ -177,22 +177,31 @@ fn choose(job: &Job, warnings: &mut Vec<String>) -> Result<EngineChoice, RunErro
     }
 }
 
-fn engine_words(choice: EngineChoice) -> String {
+fn engine_words(choice: EngineChoice, registered: Option<&str>) -> String {
     match choice {
         EngineChoice::Psync => "psync".to_owned(),
-        EngineChoice::Uring { setup, depth } => format!("io_uring, iodepth {depth}, {}", setup.words()),
+        EngineChoice::Uring { setup, depth } => {
+            format!(
+                "io_uring, iodepth {depth}, {}, {}",
+                setup.words(),
+                registered.unwrap_or("nothing registered")
+            )
+        }
     }
 }
 
-fn wait_until_ready(inbox: &Receiver<Report>, workers: usize) -> Result<(), RunError> {
+/// Waits for every worker. Answers what the last one could register; all have the same kernel and limits.
+fn wait_until_ready(inbox: &Receiver<Report>, workers: usize) -> Result<Option<&'static str>, RunError> {
+    let mut registered = None;
     for i in 0..workers {
         match inbox.recv() {
             Ok(Report::Unable(why)) => return Err(RunError::Start(i, why)),
+            Ok(Report::Ready(words)) => registered = words,
             Ok(_) => {}
             Err(_) => return Err(RunError::Start(i, "a worker ended before it was ready".to_owned())),
         }
     }
-    Ok(())
+    Ok(registered)
 }
 
 /// What the last report of a worker said of its pace.
@@ -241,7 +250,7 @@ impl<'a> Collector<'a> {
             // The first ones take what does not divide.
             let quota = job.number_ios.map_or(u64::MAX, |all| all / n + u64::from((i as u64) < all % n));
             // The worker waits for exactly this; the channel holds one.
-            let _ = w.go.try_send(Plan { opens, ends, quota });
+            let _ = w.go.try_send(Plan { opens, ends, quota, patience: PATIENCE });
         }
         let paces = vec![Pace::default(); workers.len()];
         Self {
@@ -328,7 +337,7 @@ impl<'a> Collector<'a> {
                 // A disconnected inbox must mean trouble only: the slot stays, so that counting goes on.
                 self.workers[worker] = None;
             }
-            Report::Ready | Report::Unable(_) => {}
+            Report::Ready(_) | Report::Unable(_) => {}
         }
     }
 

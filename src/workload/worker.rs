@@ -83,7 +83,7 @@ fn work<E: IoEngine>(
     start: &Receiver<Plan>,
     reports: &Sender<Report>,
 ) {
-    tell(reports, Report::Ready);
+    tell(reports, Report::Ready(engine.registered()));
     let Ok(plan) = start.recv() else { return };
     let mut ledger = Ledger::new(index, plan, halt, reports.clone(), spares, figures);
     let (closed, error) = match engine.drive(&mut pattern, &mut ledger) {

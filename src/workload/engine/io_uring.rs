@@ -132,17 +132,6 @@ impl Uring {
         })
     }
 
-    /// What could be registered, in words.
-    #[must_use]
-    pub const fn registered(&self) -> &'static str {
-        match (self.fixed_buffers, self.fixed_file) {
-            (true, true) => "registered buffers and file",
-            (true, false) => "registered buffers",
-            (false, true) => "registered file",
-            (false, false) => "nothing registered",
-        }
-    }
-
     #[inline]
     fn entry(&self, index: usize) -> squeue::Entry {
         let slot = self.slots[index];
@@ -233,6 +222,15 @@ impl Uring {
 }
 
 impl IoEngine for Uring {
+    fn registered(&self) -> Option<&'static str> {
+        Some(match (self.fixed_buffers, self.fixed_file) {
+            (true, true) => "registered buffers and file",
+            (true, false) => "registered buffers",
+            (false, true) => "registered file",
+            (false, false) => "nothing registered",
+        })
+    }
+
     fn drive(&mut self, pattern: &mut Pattern, ledger: &mut Ledger) -> Result<Nanos, DriveError> {
         let mut at = now();
         let mut last_answer = at;
@@ -284,6 +282,131 @@ impl Drop for Uring {
             ManuallyDrop::drop(&mut self.ring);
             ManuallyDrop::drop(&mut self.arena);
             ManuallyDrop::drop(&mut self.source);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::engine::testing::{Content, block_at, content_file};
+    use crate::workload::ledger::{PATIENCE, WorkerEnd, alone};
+    use crate::workload::pattern::Region;
+    use std::sync::atomic::Ordering;
+    use std::time::Instant;
+
+    /// Every setup this kernel takes; empty, and said so, where there is no io_uring.
+    fn setups() -> Vec<Setup> {
+        match probe() {
+            Ok(_) => [Setup::Deferred, Setup::Cooperative, Setup::Plain]
+                .into_iter()
+                .filter(|s| s.build(2).is_ok())
+                .collect(),
+            Err(e) => {
+                eprintln!("not run: io_uring is not available ({e})");
+                Vec::new()
+            }
+        }
+    }
+
+    fn drive(
+        file: &Content,
+        depth: u32,
+        quota: u64,
+        change: impl Fn(&mut Uring),
+        setup: Setup,
+    ) -> (Uring, WorkerEnd) {
+        let region = Region { offset: 0, blocks: file.blocks, bs: 4096 };
+        let mut engine = Uring::new(file.source(), depth, setup).unwrap();
+        change(&mut engine);
+        let mut pattern = Pattern::random(region, 3, 0);
+        let (mut ledger, ..) = alone(Nanos(u64::MAX), quota, PATIENCE);
+        let closed = engine.drive(&mut pattern, &mut ledger).unwrap();
+        (engine, ledger.close(closed, None))
+    }
+
+    #[test]
+    fn what_is_read_is_what_is_at_the_offset_however_it_is_set_up() {
+        let file = content_file(256);
+        for setup in setups() {
+            for (buffers, registered) in [(true, true), (true, false), (false, true), (false, false)] {
+                for (depth, quota) in [(1, 1), (8, 8), (32, 100)] {
+                    let change = |e: &mut Uring| {
+                        e.fixed_buffers &= buffers;
+                        e.fixed_file &= registered;
+                        e.timed_wait &= buffers;
+                    };
+                    let (mut engine, end) = drive(&file, depth, quota, change, setup);
+                    assert_eq!((end.figures.clat.count(), end.figures.bytes), (quota, quota * 4096));
+                    assert_eq!((engine.in_flight, end.failure), (0, None));
+                    for i in 0..usize::try_from(depth).unwrap() {
+                        let offset = engine.slots[i].offset;
+                        assert_eq!(
+                            engine.arena.slice_mut(i),
+                            block_at(offset),
+                            "{setup:?} depth {depth} slot {i}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn both_engines_ask_for_the_same_blocks() {
+        let file = content_file(256);
+        for setup in setups() {
+            let (engine, _) = drive(&file, 16, 16, |_| {}, setup);
+            let mut pattern = Pattern::random(Region { offset: 0, blocks: file.blocks, bs: 4096 }, 3, 0);
+            let want: Vec<u64> = (0..16).map(|_| pattern.next_offset()).collect();
+            assert_eq!(engine.slots.iter().map(|s| s.offset).collect::<Vec<_>>(), want);
+        }
+    }
+
+    #[test]
+    fn a_block_that_ends_early_is_the_end_of_the_file() {
+        let file = content_file(1);
+        file.cut(1904);
+        for setup in setups() {
+            let (_, end) = drive(&file, 2, 3, |_| {}, setup);
+            assert_eq!(end.failure, Some(IoFailure { offset: 0, errno: None }));
+            assert_eq!((end.figures.errors, end.figures.clat.count()), (3, 0));
+        }
+    }
+
+    /// An empty pipe answers no read: a device that hangs.
+    fn hanging(setup: Setup) -> (Uring, std::io::PipeWriter) {
+        let (reader, writer) = std::io::pipe().unwrap();
+        (Uring::new(Source { fd: reader.into(), bs: 4096, step: 1 }, 4, setup).unwrap(), writer)
+    }
+
+    #[test]
+    fn a_device_that_hangs_is_given_up_and_its_memory_kept() {
+        use std::io::Write;
+        for setup in setups() {
+            let (mut engine, mut writer) = hanging(setup);
+            let soon = Nanos(now().0 + 50_000_000);
+            let (mut ledger, ..) = alone(soon, u64::MAX, Nanos(100_000_000));
+            let mut pattern = Pattern::sequential(Region { offset: 0, blocks: 1, bs: 4096 }, 0, 1);
+            let began = Instant::now();
+            let e = engine.drive(&mut pattern, &mut ledger).unwrap_err();
+            assert!(matches!(e, DriveError::Stuck { in_flight: 4, .. }), "{e}");
+            assert!(began.elapsed() < Duration::from_secs(20));
+            drop(engine);
+            // A late answer lands in memory that nobody else was given.
+            writer.write_all(&[1; 16_384]).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_stop_is_seen_while_the_device_hangs() {
+        for setup in setups() {
+            let (mut engine, _writer) = hanging(setup);
+            let (mut ledger, _reports, _spares, halt) = alone(Nanos(u64::MAX), u64::MAX, Nanos(50_000_000));
+            let mut pattern = Pattern::sequential(Region { offset: 0, blocks: 1, bs: 4096 }, 0, 1);
+            let stopper = std::thread::spawn(move || halt.store(true, Ordering::Relaxed));
+            assert!(matches!(engine.drive(&mut pattern, &mut ledger), Err(DriveError::Stuck { .. })));
+            stopper.join().unwrap();
         }
     }
 }

@@ -18,6 +18,11 @@ pub trait IoEngine {
     /// # Errors
     /// Where the engine itself can not go on. I/Os that fail are told to the ledger and are no error here.
     fn drive(&mut self, pattern: &mut Pattern, ledger: &mut Ledger) -> Result<Nanos, DriveError>;
+
+    /// What could be registered with the kernel, in words; None for engines that have no such thing.
+    fn registered(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// What a worker reads from and how.
@@ -59,4 +64,54 @@ pub enum DriveError {
 #[inline]
 pub(super) fn now() -> Nanos {
     SystemClock.monotonic()
+}
+
+#[cfg(test)]
+mod testing {
+    //! A file whose content is known, for the tests of both engines.
+
+    use std::fs::File;
+    use std::io::Write;
+
+    use super::Source;
+    use crate::sys::loopdev::content;
+
+    pub(super) struct Content {
+        file: File,
+        pub(super) blocks: u64,
+    }
+
+    pub(super) fn content_file(blocks: u64) -> Content {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut data = vec![0; usize::try_from(blocks * 4096).unwrap()];
+        content(0, &mut data);
+        file.write_all(&data).unwrap();
+        Content { file, blocks }
+    }
+
+    /// What the block at `offset` holds.
+    pub(super) fn block_at(offset: u64) -> Vec<u8> {
+        let mut block = vec![0; 4096];
+        content(offset, &mut block);
+        block
+    }
+
+    impl Content {
+        pub(super) fn source(&self) -> Source {
+            Source { fd: self.file.try_clone().unwrap().into(), bs: 4096, step: 1 }
+        }
+
+        pub(super) fn cut(&self, size: u64) {
+            self.file.set_len(size).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_short_read_is_continued_only_where_direct_io_allows_it() {
+        let source = |step| Source { fd: tempfile::tempfile().unwrap().into(), bs: 4096, step };
+        assert!(source(1).can_continue(100) && source(512).can_continue(1024));
+        assert!(
+            !source(512).can_continue(100) && !source(1).can_continue(0) && !source(1).can_continue(4096)
+        );
+    }
 }

@@ -66,3 +66,44 @@ impl IoEngine for Psync {
         Ok(start)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::engine::testing::{Content, block_at, content_file};
+    use crate::workload::ledger::{PATIENCE, alone};
+    use crate::workload::pattern::Region;
+
+    fn drive(file: &Content, seed: u64, quota: u64) -> (Psync, Pattern, crate::workload::ledger::WorkerEnd) {
+        let region = Region { offset: 4096, blocks: file.blocks - 1, bs: 4096 };
+        let mut engine = Psync::new(file.source()).unwrap();
+        let mut pattern = Pattern::random(region, seed, 0);
+        let (mut ledger, ..) = alone(Nanos(u64::MAX), quota, PATIENCE);
+        let closed = engine.drive(&mut pattern, &mut ledger).unwrap();
+        (engine, Pattern::random(region, seed, 0), ledger.close(closed, None))
+    }
+
+    #[test]
+    fn what_is_read_is_what_is_at_the_offset() {
+        let file = content_file(64);
+        for seed in 0..20 {
+            let quota = 1 + seed % 3;
+            let (mut engine, mut pattern, end) = drive(&file, seed, quota);
+            let last = (0..quota).map(|_| pattern.next_offset()).last().unwrap();
+            assert_eq!(engine.arena.slice_mut(0), block_at(last));
+            assert_eq!(
+                (end.figures.clat.count(), end.figures.bytes, end.failure),
+                (quota, quota * 4096, None)
+            );
+        }
+    }
+
+    #[test]
+    fn a_block_that_ends_early_is_the_end_of_the_file() {
+        let file = content_file(2);
+        file.cut(4096 + 1904);
+        let (_, _, end) = drive(&file, 1, 3);
+        assert_eq!(end.failure, Some(IoFailure { offset: 4096, errno: None }));
+        assert_eq!((end.figures.errors, end.figures.clat.count()), (3, 0));
+    }
+}
