@@ -7,6 +7,7 @@
 
 pub mod fixtures;
 pub mod loopdev;
+pub mod model;
 pub mod privileged;
 pub mod pty;
 
