@@ -4,7 +4,7 @@ mod support;
 
 use serde_json::Value;
 use support::blktune;
-use support::fixtures::sysroot;
+use support::fixtures::{Fixture, sysroot};
 
 fn json(args: &[&str]) -> Value {
     let (mut c, _home) = blktune();
@@ -13,13 +13,16 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_slice(&out.stdout).unwrap()
 }
 
-fn tree() -> String {
-    sysroot("linux-6.12-qemu").path().to_str().unwrap().to_owned()
+/// A captured tree and its directory; the tree goes with the first.
+fn tree() -> (Fixture, String) {
+    let fixture = sysroot("linux-6.12-qemu");
+    let dir = fixture.path().to_str().unwrap().to_owned();
+    (fixture, dir)
 }
 
 #[test]
 fn list_leaves_out_what_nobody_tunes_and_says_how_much() {
-    let dir = tree();
+    let (_tree, dir) = tree();
     let all = json(&["list", "--all", "--json", "--sysroot", &dir]);
     let plain = json(&["list", "--json", "--sysroot", &dir]);
     assert_eq!(plain["schema"], "blktune.list/1");
@@ -38,7 +41,8 @@ fn list_leaves_out_what_nobody_tunes_and_says_how_much() {
 
 #[test]
 fn unknown_is_null_in_json() {
-    let all = json(&["list", "--all", "--json", "--sysroot", &tree()]);
+    let (_tree, dir) = tree();
+    let all = json(&["list", "--all", "--json", "--sysroot", &dir]);
     let find = |n: &str| all["devices"].as_array().unwrap().iter().find(|d| d["name"] == n).unwrap().clone();
     let zram = find("zram0");
     assert_eq!(
@@ -54,7 +58,7 @@ fn unknown_is_null_in_json() {
 
 #[test]
 fn show_has_every_setting_of_the_queue() {
-    let dir = tree();
+    let (_tree, dir) = tree();
     let v = json(&["show", "sda", "--json", "--sysroot", &dir]);
     assert_eq!((v["schema"].as_str(), v["name"].as_str()), (Some("blktune.show/1"), Some("sda")));
     let files = |sub: &str| -> Vec<String> {
@@ -80,7 +84,7 @@ fn show_has_every_setting_of_the_queue() {
 
 #[test]
 fn a_device_mapper_device_answers_to_all_its_names() {
-    let dir = tree();
+    let (_tree, dir) = tree();
     for typed in ["dm-3", "/dev/dm-3", "/dev/mapper/slow\\x20disk", "slow\\x20disk"] {
         assert_eq!(json(&["show", typed, "--json", "--sysroot", &dir])["name"], "dm-3", "{typed}");
     }
@@ -111,7 +115,7 @@ fn watch_prints_a_line_a_sample_and_the_first_has_no_rates() {
 
 #[test]
 fn exit_codes_are_the_contract() {
-    let dir = tree();
+    let (_tree, dir) = tree();
     for (args, code, says) in [
         (vec!["show", "no-such-device"], 5, "no such block device"),
         (vec!["show", "../../etc/passwd"], 5, "no such block device"),
@@ -133,6 +137,18 @@ fn exit_codes_are_the_contract() {
         assert!(err.contains(says), "{args:?}: {err}");
         assert!(out.stdout.is_empty(), "{args:?}: data on stdout beside an error");
     }
+}
+
+#[test]
+fn options_may_stand_before_or_behind_the_command() {
+    let (_tree, dir) = tree();
+    let behind = json(&["show", "sda", "--json", "--sysroot", &dir]);
+    assert_eq!(json(&["--sysroot", &dir, "show", "sda", "--json"]), behind);
+    assert_eq!(json(&["--ascii", "--color", "never", "--sysroot", &dir, "show", "--json", "sda"]), behind);
+    let (mut c, _home) = blktune();
+    let out = c.args(["sda", "list"]).output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("blktune show sda"));
 }
 
 #[test]

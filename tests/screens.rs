@@ -113,7 +113,10 @@ fn running(width: u16, height: u16) -> Screen {
     for second in 0..5u32 {
         let rate = 4.1e8 + 1e7 * f64::from(second % 3);
         s.send(Message::RunProgress(progress(Phase::Measuring, u64::from(second), rate)));
-        s.send(Message::RunKernel(KernelFigures { bytes_per_s: Some(rate * 1.02), request_bytes: Some(4096.0) }));
+        s.send(Message::RunKernel(KernelFigures {
+            bytes_per_s: Some(rate * 1.02),
+            request_bytes: Some(4096.0),
+        }));
     }
     s
 }
@@ -244,9 +247,7 @@ fn the_first_sample_knows_nothing_yet() {
         s.send(Message::Inventory(fleet()));
         let rows = fleet()
             .iter()
-            .map(|d| {
-                (RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, Rates::default())
-            })
+            .map(|d| (RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, Rates::default()))
             .collect();
         s.send(Message::Rates { at: Nanos(0), rows });
         s
@@ -418,8 +419,11 @@ fn an_outcome_whose_window_was_closed_comes_back_below_what_is_open() {
     let mut s = staged(80, 24);
     s.keys("c<Enter><Esc>?");
     let device = s.id("sda");
-    let result =
-        ApplyReport { changes: vec![report("scheduler", "bfq", "none", "none", Outcome::Refused)], rolled_back: true, ..ApplyReport::default() };
+    let result = ApplyReport {
+        changes: vec![report("scheduler", "bfq", "none", "none", Outcome::Refused)],
+        rolled_back: true,
+        ..ApplyReport::default()
+    };
     s.send(Message::Applied { device, result: Ok(result) });
     assert!(s.text().contains("Keys"), "the help stays on top");
     s.keys("<Esc>");
@@ -491,7 +495,10 @@ fn a_busy_device_is_asked_about() {
     assert!(s.text().contains("sda is doing 61 I/O per second for others, 61.0 MiB/s"), "{}", s.text());
     assert!(!s.effects.iter().any(|e| matches!(e, Effect::StartRun { .. })));
     s.keys("<Enter>");
-    assert!(!s.effects.iter().any(|e| matches!(e, Effect::StartRun { .. })), "the harmless answer comes first");
+    assert!(
+        !s.effects.iter().any(|e| matches!(e, Effect::StartRun { .. })),
+        "the harmless answer comes first"
+    );
     s.keys("<Enter><Tab><Enter>");
     assert!(s.effects.iter().any(|e| matches!(e, Effect::StartRun { busy_ok: true, .. })));
 }
@@ -546,7 +553,9 @@ fn the_help_has_the_keys_of_the_place() {
     };
     pictures("help", make);
     let text = make(120, 40).text();
-    for part in ["stage the next legal value", "review what is staged; Enter there writes", "Everywhere", "PgUp"] {
+    for part in
+        ["stage the next legal value", "review what is staged; Enter there writes", "Everywhere", "PgUp"]
+    {
         assert!(text.contains(part), "{part} in\n{text}");
     }
 }
@@ -590,7 +599,9 @@ fn ascii_and_mono_use_neither_boxes_nor_colours() {
     help.keys("?");
     let mut diff = staged(80, 24);
     diff.keys("c");
-    for s in [Screen::live(80, 24), settings(80, 24), staged(80, 24), diff, outcome(80, 24), running(80, 24), help] {
+    for s in
+        [Screen::live(80, 24), settings(80, 24), staged(80, 24), diff, outcome(80, 24), running(80, 24), help]
+    {
         let s = ascii(s);
         assert!(s.text().is_ascii(), "{}", s.text());
         for cell in s.buffer().content {

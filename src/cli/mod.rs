@@ -21,6 +21,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 
 use crate::runtime::stop::Stop;
+use crate::sys::attr;
 use crate::sys::root::SysRoot;
 use crate::units::Bytes;
 use outcome::{CommandResult, Failure};
@@ -29,7 +30,7 @@ use outcome::{CommandResult, Failure};
 ///
 /// Without a command the screen opens, on DEVICE if one is given.
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(version, subcommand_precedence_over_arg = true, disable_help_subcommand = true)]
 pub struct Cli {
     /// Device to open the screen on
     device: Option<String>,
@@ -109,6 +110,12 @@ pub fn run(cli: &Cli) -> CommandResult {
     let Some(command) = &cli.command else {
         return screen::open(cli, root, look);
     };
+    if let Some(device) = &cli.device {
+        let device = attr::clean(device.as_bytes());
+        return Err(Failure::Usage(format!(
+            "{device}: a device goes behind the command, as in: blktune show {device}"
+        )));
+    }
     // Caught before anything is made that has to be removed again.
     let catches = cli.global.sandbox.is_some() || matches!(command, Command::Run(_) | Command::Watch(_));
     let stop = if catches {

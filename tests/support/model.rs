@@ -125,7 +125,14 @@ pub fn fleet() -> Vec<Device> {
     all
 }
 
-pub fn rates(read_iops: f64, read_size: f64, write_iops: f64, write_size: f64, wait: f64, busy: f64) -> Rates {
+pub fn rates(
+    read_iops: f64,
+    read_size: f64,
+    write_iops: f64,
+    write_size: f64,
+    wait: f64,
+    busy: f64,
+) -> Rates {
     let when = |iops: f64, v: f64| (iops > 0.0).then_some(v);
     Rates {
         read_iops: Some(read_iops),
@@ -212,6 +219,7 @@ pub fn job(name: &str, rw: Rw, bs: u64, iodepth: u32) -> Job {
         iodepth,
         numjobs: 1,
         engine: EngineKind::IoUring,
+        engine_required: false,
         direct: true,
         size: None,
         offset: Bytes(0),
@@ -262,8 +270,12 @@ impl Screen {
     /// A screen of this size on which nothing happened yet.
     pub fn bare(width: u16, height: u16, ascii: bool) -> Self {
         let options = Options { ascii, presets: presets(), choose: None };
-        let mut s =
-            Self { model: Model::new(options), theme: Theme::default(), effects: Vec::new(), now: 1_000_000_000 };
+        let mut s = Self {
+            model: Model::new(options),
+            theme: Theme::default(),
+            effects: Vec::new(),
+            now: 1_000_000_000,
+        };
         s.send(Message::Resize { width, height });
         s.send(Message::Host(HostLine {
             hostname: "db7".to_owned(),
@@ -349,7 +361,11 @@ impl Screen {
     /// The first line that contains a text.
     pub fn line_with(&self, text: &str) -> String {
         let lines = self.lines();
-        lines.iter().find(|l| l.contains(text)).unwrap_or_else(|| panic!("no {text:?} in\n{}", self.text())).clone()
+        lines
+            .iter()
+            .find(|l| l.contains(text))
+            .unwrap_or_else(|| panic!("no {text:?} in\n{}", self.text()))
+            .clone()
     }
 
     /// The identity of a device on the screen.

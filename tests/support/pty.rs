@@ -2,7 +2,9 @@
 
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
@@ -19,6 +21,8 @@ pub struct Session {
     writer: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
     modes_before: [u64; 4],
+    reader: JoinHandle<()>,
+    look_away: Arc<AtomicBool>,
     _home: TempDir,
 }
 
@@ -51,15 +55,19 @@ impl Session {
         drop(pair.slave);
         let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
         let mut reader = pair.master.try_clone_reader().expect("the terminal's output");
-        let to = Arc::clone(&screen);
-        std::thread::spawn(move || {
+        let (to, look_away) = (Arc::clone(&screen), Arc::new(AtomicBool::new(false)));
+        let looking_away = Arc::clone(&look_away);
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(n @ 1..) = reader.read(&mut bytes) {
                 to.lock().unwrap_or_else(PoisonError::into_inner).process(&bytes[..n]);
+                if looking_away.load(Ordering::SeqCst) {
+                    break;
+                }
             }
         });
         let writer = pair.master.take_writer().expect("the terminal's input");
-        Self { child, master: pair.master, writer, screen, modes_before, _home: home }
+        Self { child, master: pair.master, writer, screen, modes_before, reader, look_away, _home: home }
     }
 
     /// Types.
@@ -137,7 +145,13 @@ impl Session {
 
     /// Closes the terminal from outside, as a dropped connection does, and waits for the end.
     pub fn hang_up(self) -> ExitStatus {
-        let Self { mut child, master, writer, .. } = self;
+        let Self { mut child, master, writer, reader, look_away, screen, .. } = self;
+        // The reader holds the terminal open until it has read once more; a new size makes the program draw.
+        look_away.store(true, Ordering::SeqCst);
+        let (rows, columns) = screen.lock().unwrap_or_else(PoisonError::into_inner).screen().size();
+        let size = PtySize { rows, cols: columns - 1, pixel_width: 0, pixel_height: 0 };
+        master.resize(size).expect("the terminal can be resized");
+        reader.join().expect("the reader ends");
         drop(writer);
         drop(master);
         let end = Instant::now() + PATIENCE;
