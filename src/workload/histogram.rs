@@ -24,7 +24,7 @@ const BUCKETS: usize = GROUPS * GROUP;
 /// A distribution of latencies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    counts: Box<[u64]>,
+    counts: Box<[u64; BUCKETS]>,
     touched: [bool; GROUPS],
     count: u64,
     sum: u64,
@@ -44,7 +44,7 @@ impl Histogram {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            counts: vec![0; BUCKETS].into(),
+            counts: zeroed(),
             touched: [false; GROUPS],
             count: 0,
             sum: 0,
@@ -194,6 +194,14 @@ impl Histogram {
         let [p50, p95, p99, p99_9] = self.percentiles([5_000, 9_500, 9_900, 9_990]);
         LivePercentiles { p50, p95, p99, p99_9 }
     }
+}
+
+/// The buckets, made on the heap: a quarter of a MiB is too much for a thread's stack to pass through.
+fn zeroed() -> Box<[u64; BUCKETS]> {
+    let Ok(counts) = vec![0; BUCKETS].into_boxed_slice().try_into() else {
+        unreachable!("the slice has the length of the array");
+    };
+    counts
 }
 
 #[allow(clippy::cast_possible_truncation)] // at most MOST goes in, so a small number comes out

@@ -10,7 +10,6 @@
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
 
 use io_uring::{IoUring, opcode, squeue, types};
 
@@ -20,8 +19,11 @@ use crate::workload::buffer::Arena;
 use crate::workload::ledger::{IoFailure, Ledger};
 use crate::workload::pattern::Pattern;
 
-/// A wait ends after this long even if nothing completed, to see the time and a stop.
-const WAKE: Duration = Duration::from_millis(20);
+/// A wait ends after this long even if nothing completed, to see the time and a stop. It is a timer in the ring that is
+/// set anew when it fires: a time limit on every single wait costs some percent of the I/Os.
+static WAKE: types::Timespec = types::Timespec::new().nsec(20_000_000);
+/// What the timer is called; slots are called by their index.
+const TIMER: u64 = u64::MAX;
 
 /// Which setup flags the kernel took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +100,6 @@ pub struct Uring {
     in_flight: u64,
     fixed_file: bool,
     fixed_buffers: bool,
-    timed_wait: bool,
 }
 
 impl Uring {
@@ -108,7 +109,8 @@ impl Uring {
     /// Whatever setting up the ring answers; ENOMEM if the buffers can not be had.
     pub fn new(source: Source, depth: u32, setup: Setup) -> io::Result<Self> {
         let depth = depth.max(1);
-        let ring = setup.build(depth)?;
+        // One more than the I/Os, for the timer.
+        let ring = setup.build(depth + 1)?;
         let no_memory = || io::Error::from_raw_os_error(libc::ENOMEM);
         let size = usize::try_from(source.bs).map_err(|_| no_memory())?;
         let count = usize::try_from(depth).map_err(|_| no_memory())?;
@@ -119,7 +121,6 @@ impl Uring {
         // SAFETY: the arena outlives the ring: both are fields, dropped in that order or leaked together.
         let fixed_buffers = unsafe { ring.submitter().register_buffers(&vectors) }.is_ok();
         let fixed_file = ring.submitter().register_files(&[source.fd.as_raw_fd()]).is_ok();
-        let timed_wait = ring.params().is_feature_ext_arg();
         Ok(Self {
             ring: ManuallyDrop::new(ring),
             arena: ManuallyDrop::new(arena),
@@ -128,7 +129,6 @@ impl Uring {
             in_flight: 0,
             fixed_file,
             fixed_buffers,
-            timed_wait,
         })
     }
 
@@ -169,25 +169,20 @@ impl Uring {
         self.push(index);
     }
 
-    /// Submits what is queued and waits for a completion, for [`WAKE`] at most.
+    #[cold]
+    fn set_timer(&mut self) {
+        let e = opcode::Timeout::new(&raw const WAKE).build().user_data(TIMER);
+        // The queue has a place for it beside one for every slot.
+        // SAFETY: the kernel reads the time when the entry is submitted, and it is static anyway.
+        let _ = unsafe { self.ring.submission().push(&e) };
+    }
+
+    /// Submits what is queued and waits for a completion, the timer's included.
     fn submit_and_wait(&self) -> Result<(), DriveError> {
-        let answer = if self.timed_wait {
-            let wake = types::Timespec::from(WAKE);
-            self.ring.submitter().submit_with_args(1, &types::SubmitArgs::new().timespec(&wake))
-        } else {
-            self.ring.submitter().submit_and_wait(1)
-        };
-        match answer {
+        match self.ring.submitter().submit_and_wait(1) {
             Ok(_) => Ok(()),
-            // Time, a signal, or a full completion queue: look at what is there and come again.
-            Err(e)
-                if matches!(
-                    e.raw_os_error(),
-                    Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)
-                ) =>
-            {
-                Ok(())
-            }
+            // A signal, or a full completion queue: look at what is there and come again.
+            Err(e) if matches!(e.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN)) => Ok(()),
             Err(e) => Err(DriveError::Ring(e)),
         }
     }
@@ -235,6 +230,7 @@ impl IoEngine for Uring {
         let mut at = now();
         let mut last_answer = at;
         ledger.begin(at);
+        self.set_timer();
         for index in 0..self.slots.len() {
             if ledger.may_issue() {
                 self.issue(index, pattern, ledger, at);
@@ -251,6 +247,13 @@ impl IoEngine for Uring {
                 else {
                     break;
                 };
+                if index == TIMER {
+                    // Set again only if it fired: a kernel that refuses it would refuse it without end.
+                    if result == -libc::ETIME {
+                        self.set_timer();
+                    }
+                    continue;
+                }
                 any = true;
                 // The kernel gives back the number it was given.
                 #[allow(clippy::cast_possible_truncation)]
@@ -293,7 +296,7 @@ mod tests {
     use crate::workload::ledger::{PATIENCE, WorkerEnd, alone};
     use crate::workload::pattern::Region;
     use std::sync::atomic::Ordering;
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     /// Every setup this kernel takes; empty, and said so, where there is no io_uring.
     fn setups() -> Vec<Setup> {
@@ -334,7 +337,6 @@ mod tests {
                     let change = |e: &mut Uring| {
                         e.fixed_buffers &= buffers;
                         e.fixed_file &= registered;
-                        e.timed_wait &= buffers;
                     };
                     let (mut engine, end) = drive(&file, depth, quota, change, setup);
                     assert_eq!((end.figures.clat.count(), end.figures.bytes), (quota, quota * 4096));

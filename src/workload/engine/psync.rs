@@ -24,31 +24,44 @@ impl Psync {
         Some(Self { source, arena })
     }
 
-    /// Reads the block at `offset`, going on after a short read. The error's errno is None at the end of the file.
+    /// Reads the block at `offset`. The error's errno is None at the end of the file.
     #[inline]
-    fn read(&mut self, offset: u64) -> Result<u32, Option<i32>> {
-        let mut done = 0u32;
-        loop {
-            let rest = self.arena.slice_mut(0).get_mut(done as usize..).unwrap_or_default();
-            match pread(&self.source.fd, rest, offset + u64::from(done)) {
-                Ok(n) => {
-                    done += u32::try_from(n).unwrap_or(0);
-                    if done == self.source.bs {
-                        return Ok(done);
-                    }
-                    if n == 0 || !self.source.can_continue(done) {
-                        return Err(None);
-                    }
-                }
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(Some(e.raw_os_error())),
-            }
+    fn read(&mut self, offset: u64) -> Result<(), Option<i32>> {
+        let bs = self.arena.size();
+        match pread(&self.source.fd, self.arena.slice_mut(0), offset) {
+            Ok(n) if n == bs => Ok(()),
+            Ok(0) => Err(None),
+            Ok(n) => self.read_rest(offset, n),
+            Err(Errno::INTR) => self.read_rest(offset, 0),
+            Err(e) => Err(Some(e.raw_os_error())),
         }
+    }
+
+    /// Goes on after a read that was interrupted or cut short after `done` bytes.
+    #[cold]
+    fn read_rest(&mut self, offset: u64, mut done: usize) -> Result<(), Option<i32>> {
+        let mut interrupted = done == 0;
+        while done < self.arena.size() {
+            if !interrupted && !u32::try_from(done).is_ok_and(|d| self.source.can_continue(d)) {
+                return Err(None);
+            }
+            let rest = &mut self.arena.slice_mut(0)[done..];
+            let (n, again) = match pread(&self.source.fd, rest, offset + done as u64) {
+                Ok(0) => return Err(None),
+                Ok(n) => (n, false),
+                Err(Errno::INTR) => (0, true),
+                Err(e) => return Err(Some(e.raw_os_error())),
+            };
+            done += n;
+            interrupted = again;
+        }
+        Ok(())
     }
 }
 
 impl IoEngine for Psync {
     fn drive(&mut self, pattern: &mut Pattern, ledger: &mut Ledger) -> Result<Nanos, DriveError> {
+        let bytes = u64::from(self.source.bs);
         let mut start = now();
         ledger.begin(start);
         while ledger.may_issue() {
@@ -58,7 +71,7 @@ impl IoEngine for Psync {
             let end = now();
             ledger.tick(end, 1);
             match result {
-                Ok(bytes) => ledger.done(end.since(start).0, u64::from(bytes)),
+                Ok(()) => ledger.done(end.since(start).0, bytes),
                 Err(errno) => ledger.failed(IoFailure { offset, errno }),
             }
             start = end;
