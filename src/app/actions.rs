@@ -157,7 +157,7 @@ pub const TABLE: &[Action] = &[
     row(
         ActionId::OpenSettings,
         &[Key::Enter, Key::Right, Key::Char('l')],
-        "settings",
+        "",
         "open the settings of the device; unfold unused devices",
         &[Place::Devices],
     ),
@@ -371,7 +371,6 @@ pub fn screen_place(model: &Model) -> Place {
 pub fn available(id: ActionId, model: &Model) -> Result<(), String> {
     match id {
         ActionId::GoSettings | ActionId::OpenSettings => devices::can_open(model),
-        ActionId::ClearFilter if model.devices.filter.is_empty() => Err("no filter is set".to_owned()),
         ActionId::StageNext | ActionId::StagePrevious | ActionId::TypeValue => settings::can_stage(model),
         ActionId::Unstage => settings::can_unstage(model),
         ActionId::ReviewChanges => settings::can_review(model),

@@ -73,7 +73,7 @@ pub fn devices(width: u16, height: u16) -> (Rect, Rect, Rect) {
 pub fn settings(width: u16, height: u16) -> (Rect, Rect, Rect) {
     let body = parts(width, height).body;
     let (head, rest) = split(body, 2);
-    let (list, about) = split(rest, rest.height.saturating_sub(3));
+    let (list, about) = split(rest, rest.height.saturating_sub(4));
     (head, list, about)
 }
 

@@ -68,9 +68,7 @@ impl Run {
         };
         if let Some(at) = since_start {
             self.at = at;
-            if let Some(v) = p.bytes_per_s {
-                self.engine_line.push(at, v);
-            }
+            self.engine_line.push(at, p.bytes_per_s);
         }
         self.progress = Some(p);
     }
@@ -78,8 +76,8 @@ impl Run {
     /// Takes in the kernel's figures; they are drawn at the time of the engine's last word.
     pub fn take_kernel(&mut self, figures: KernelFigures) {
         self.kernel = figures;
-        if let (Some(v), true) = (figures.bytes_per_s, self.going()) {
-            self.kernel_line.push(self.at, v);
+        if self.going() {
+            self.kernel_line.push(self.at, figures.bytes_per_s);
         }
     }
 

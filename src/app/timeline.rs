@@ -34,20 +34,18 @@ const SLOTS: usize = 512;
 pub struct Timeline {
     slots: Vec<Option<Span>>,
     length: Nanos,
+    last: Option<usize>,
 }
 
 impl Timeline {
     /// An empty timeline for a run of this planned length.
     #[must_use]
     pub fn new(planned: Nanos) -> Self {
-        Self { slots: vec![None; SLOTS], length: Nanos(planned.0.max(SLOTS as u64)) }
+        Self { slots: vec![None; SLOTS], length: Nanos(planned.0.max(SLOTS as u64)), last: None }
     }
 
-    /// Notes a value at a time since the start. Values that are not finite are left out.
-    pub fn push(&mut self, at: Nanos, value: f64) {
-        if !value.is_finite() {
-            return;
-        }
+    /// Notes a value that held from the last note until `at`, a time since the start. Unknown leaves a gap.
+    pub fn push(&mut self, at: Nanos, value: Option<f64>) {
         while at.0 >= self.length.0 {
             if self.length.0 > u64::MAX / 2 {
                 return;
@@ -57,7 +55,13 @@ impl Timeline {
         // Both factors fit u128, and the quotient is below SLOTS because `at` is below the length.
         let slot = u128::from(at.0) * SLOTS as u128 / u128::from(self.length.0);
         let slot = usize::try_from(slot).unwrap_or(SLOTS - 1).min(SLOTS - 1);
-        self.slots[slot] = join(self.slots[slot], Some(Span { low: value, high: value }));
+        let from = self.last.map_or(slot, |last| (last + 1).min(slot));
+        self.last = Some(slot);
+        if let Some(v) = value.filter(|v| v.is_finite()) {
+            for s in &mut self.slots[from..=slot] {
+                *s = join(*s, Some(Span { low: v, high: v }));
+            }
+        }
     }
 
     fn double(&mut self) {
@@ -65,6 +69,7 @@ impl Timeline {
             self.slots[i] = if i < SLOTS / 2 { join(self.slots[2 * i], self.slots[2 * i + 1]) } else { None };
         }
         self.length = Nanos(self.length.0.saturating_mul(2));
+        self.last = self.last.map(|last| last / 2);
     }
 
     /// The whole length in `width` columns. With more columns than slots some repeat.
@@ -111,26 +116,29 @@ mod tests {
         ) {
             let mut t = Timeline::new(Nanos(planned));
             for (at, v) in &points {
-                t.push(Nanos(*at), *v);
+                t.push(Nanos(*at), Some(*v));
             }
             let columns = t.columns(width);
             prop_assert_eq!(columns.len(), width);
-            let low = columns.iter().flatten().map(|s| s.low).fold(f64::INFINITY, f64::min);
-            let high = columns.iter().flatten().map(|s| s.high).fold(f64::NEG_INFINITY, f64::max);
-            prop_assert_eq!(low, points.iter().map(|p| p.1).fold(f64::INFINITY, f64::min));
-            prop_assert_eq!(high, points.iter().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max));
+            let low = columns.iter().flatten().map(|s| s.low).min_by(f64::total_cmp);
+            let high = columns.iter().flatten().map(|s| s.high).max_by(f64::total_cmp);
+            prop_assert_eq!(low, points.iter().map(|p| p.1).min_by(f64::total_cmp));
+            prop_assert_eq!(high, points.iter().map(|p| p.1).max_by(f64::total_cmp));
         }
     }
 
     #[test]
     fn what_was_not_measured_is_a_gap() {
         let mut t = Timeline::new(Nanos(1_000));
-        t.push(Nanos(0), 1.0);
-        t.push(Nanos(600), 2.0);
+        t.push(Nanos(0), Some(1.0));
+        t.push(Nanos(300), None);
+        t.push(Nanos(600), Some(2.0));
         let c = t.columns(10);
         assert_eq!(c[0], Some(Span { low: 1.0, high: 1.0 }));
-        assert_eq!(c[3], None);
-        assert!(c[6].is_some());
+        assert_eq!(c[2], None);
+        // A rate is over the time since the last one.
+        assert_eq!(c[5], Some(Span { low: 2.0, high: 2.0 }));
+        assert_eq!(c[7], None);
         assert_eq!(
             newest([Some(1.0), None].into_iter(), 3),
             [None, Some(Span { low: 1.0, high: 1.0 }), None]

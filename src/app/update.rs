@@ -12,7 +12,7 @@ use super::key::Key;
 use super::message::{Level, Message};
 use super::model::{Model, Rights, STATUS_STAYS, Screen};
 use super::outcome;
-use super::screens::{devices, settings, workload};
+use super::screens::{devices, fields, settings, workload};
 use super::{layout, run::Run};
 
 /// Takes in what happened and says what is to be done about it.
@@ -71,7 +71,13 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             }
         }
         Message::Rights(Ok(())) => model.rights = Rights::Write,
-        Message::Rights(Err(why)) => model.rights = Rights::ReadOnly(why),
+        Message::Rights(Err(why)) => {
+            let rights = Rights::ReadOnly(why.clone());
+            if model.rights != rights {
+                model.rights = rights;
+                model.say(Level::Warning, format!("read only: {why}"));
+            }
+        }
         Message::Applied { device, result } => return outcome::changes_done(model, &device, result, false),
         Message::UndoDone { device, result } => return outcome::changes_done(model, &device, result, true),
         Message::UndoPlan { device, plan } => match plan {
@@ -273,7 +279,7 @@ fn accept(model: &mut Model) {
     let Some(Dialog::Edit(mut dialog)) = model.dialogs.pop() else { return };
     let refused = match &dialog.purpose {
         edit::Purpose::Field(field) => match &mut model.workload.job {
-            Some(job) => workload::take_text(job, *field, &dialog.text).err(),
+            Some(job) => fields::take_text(job, *field, &dialog.text).err(),
             None => None,
         },
         edit::Purpose::Setting(name) => match settings::current(model).filter(|r| r.name == *name) {
@@ -310,8 +316,8 @@ fn move_by(model: &mut Model, by: isize) {
     match model.dialogs.last_mut() {
         Some(Dialog::Help { top }) => *top = top.saturating_add_signed(by).min(keys - 1),
         Some(Dialog::Changes(c)) => {
-            let lines = c.lines(&model.fleet).len() + c.side_effects(&model.fleet).len();
-            c.top = c.top.saturating_add_signed(by).min(lines);
+            let length = c.length(&model.fleet);
+            c.top = c.top.saturating_add_signed(by).min(length);
         }
         Some(_) => {}
         None => match model.screen {

@@ -6,6 +6,8 @@
 //!    nvme0n1p1     1.00G /boot                        0      0      0      -   0%
 //! ```
 
+use std::fmt::Write as _;
+
 use ratatui::layout::Rect;
 
 use crate::app::fleet::Entry;
@@ -27,6 +29,8 @@ struct Columns {
     model: usize,
 }
 
+/// Rows of a chart from which on its figures have room beside it.
+const BESIDE: u16 = 4;
 const NAME: usize = 15;
 const SCHED: usize = 11;
 /// Scheduler, rotational, read-ahead and requests together: what a partition uses for its users.
@@ -47,7 +51,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let (head, list, panel) = layout::devices(area.width, area.height);
     let columns = Columns::of(area.width);
     let rows = rows(&model.fleet, &model.devices);
-    heads(model, pen, head, &columns);
+    heads(pen, head, &columns);
     if rows.is_empty() {
         empty(model, pen, list);
         return;
@@ -61,13 +65,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     charts(model, pen, panel);
 }
 
-fn heads(model: &Model, pen: &mut Pen<'_>, area: Rect, columns: &Columns) {
-    if model.devices.typing || !model.devices.filter.is_empty() {
-        let cursor = if model.devices.typing { "_" } else { "" };
-        let text = format!(" filter: {}{cursor}", model.devices.filter);
-        pen.put(area.x, area.y, area.width, &text, Role::Accent);
-        return;
-    }
+fn heads(pen: &mut Pen<'_>, area: Rect, columns: &Columns) {
     let mut text = format!(" {} {} {}", left("NAME", NAME), right("SIZE", 5), left("SCHED", SCHED));
     if columns.full {
         text.push_str(" R    RA  NRQ");
@@ -78,7 +76,7 @@ fn heads(model: &Model, pen: &mut Pen<'_>, area: Rect, columns: &Columns) {
     }
     text.push_str(" busy");
     if columns.used_by > 0 {
-        text.push_str(&format!(" {} MODEL", left("USED BY", columns.used_by)));
+        let _ = write!(text, " {} MODEL", left("USED BY", columns.used_by));
     }
     pen.put(area.x, area.y, area.width, &text, Role::Heading);
 }
@@ -202,9 +200,9 @@ fn figures(rates: Option<&Rates>, columns: &Columns, role: Role) -> Vec<Piece<'s
         right(&or_dash(r.bytes_per_s(), mib_per_s), 6)
     );
     if columns.full {
-        text.push_str(&format!(" {}", right(&or_dash(r.await_ms(), three_digits), 6)));
+        let _ = write!(text, " {}", right(&or_dash(r.await_ms(), three_digits), 6));
     }
-    text.push_str(&format!(" {}", right(&or_dash(r.busy_pct, |v| format!("{v:.0}%")), 4)));
+    let _ = write!(text, " {}", right(&or_dash(r.busy_pct, |v| format!("{v:.0}%")), 4));
     vec![piece(role, text)]
 }
 
@@ -243,7 +241,7 @@ fn charts(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         let beside = [
             format!("{} MiB/s", right(&mib(now), 6)),
             format!("{} peak", right(&mib(peak), 6)),
-            format!("{} ms {}await", right(&wait.map_or_else(|| "-".into(), three_digits), 6), &name[..1]),
+            format!("{} ms {}_await", right(&wait.map_or_else(|| "-".into(), three_digits), 6), &name[..1]),
             format!("{} {}-size", right(&size.map_or_else(|| "-".into(), short_bytes), 6), &name[..1]),
         ];
         for (y, text) in (y..y + rows).zip(&beside) {
@@ -251,7 +249,7 @@ fn charts(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         }
     }
     let y = area.y + 1 + 2 * rows;
-    below(pen, Rect { y, height: area.bottom().saturating_sub(y), ..area }, entry, rates);
+    below(pen, Rect { y, height: area.bottom().saturating_sub(y), ..area }, entry, rates, rows);
 }
 
 fn mib(v: Option<f64>) -> String {
@@ -279,22 +277,23 @@ fn title(pen: &mut Pen<'_>, area: Rect, entry: &Entry, model: &Model) {
 }
 
 /// What has no chart: waiting times, sizes, the queue, and the users.
-fn below(pen: &mut Pen<'_>, area: Rect, entry: &Entry, r: &Rates) {
-    let number = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), three_digits);
-    let bytes = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), short_bytes);
+fn below(pen: &mut Pen<'_>, area: Rect, entry: &Entry, r: &Rates, rows: u16) {
+    let number = |v: Option<f64>| left(&v.map_or_else(|| "-".to_owned(), three_digits), 4);
+    let bytes = |v: Option<f64>| left(&v.map_or_else(|| "-".to_owned(), short_bytes), 5);
     let in_flight = r.in_flight.map_or_else(|| "-".to_owned(), |n| n.to_string());
-    let pairs = [
-        ("r_await ms", left(&number(r.read_await_ms), 5)),
-        ("w_await ms", left(&number(r.write_await_ms), 5)),
-        ("aqu-sz", left(&number(r.aqu_sz), 5)),
-        ("r-size", left(&bytes(r.read_size_bytes), 5)),
-        ("w-size", left(&bytes(r.write_size_bytes), 5)),
-        ("in flight", in_flight),
-    ];
-    let mut pieces = vec![piece(Role::Text, "  ")];
+    let mut pairs = Vec::new();
+    if rows < BESIDE {
+        pairs.push(("await ms r", number(r.read_await_ms)));
+        pairs.push(("w", number(r.write_await_ms)));
+        pairs.push((" size r", bytes(r.read_size_bytes)));
+        pairs.push(("w", bytes(r.write_size_bytes)));
+    }
+    pairs.push((" aqu-sz", number(r.aqu_sz)));
+    pairs.push((" in flight", in_flight));
+    let mut pieces = vec![piece(Role::Text, " ")];
     for (name, value) in pairs {
-        pieces.push(piece(Role::Muted, format!("{name} ")));
-        pieces.push(piece(Role::Text, format!("{value} ")));
+        pieces.push(piece(Role::Muted, format!(" {name} ")));
+        pieces.push(piece(Role::Text, value));
     }
     pen.line(Rect { height: area.height.min(1), ..area }, &pieces);
     let mut facts = Vec::new();

@@ -159,14 +159,15 @@ fn changes_title(c: &ChangesDialog) -> String {
 }
 
 const NAME: usize = 22;
+/// Columns of the word before a line of a report; the longest is `also moved`.
+const MARK: usize = 11;
 
 fn changes_lines(c: &ChangesDialog, model: &Model, width: usize, ascii: bool) -> Vec<Line> {
     match &c.phase {
         Phase::Done(Ok(report)) => report_lines(report, width, ascii),
         Phase::Done(Err(why)) => text(Role::Danger, why, width),
         Phase::Ask | Phase::Working => {
-            let mut lines: Vec<Line> =
-                c.lines(&model.fleet).iter().map(|l| diff_line(l, model, c, ascii)).collect();
+            let mut lines = diff(&c.lines(&model.fleet), model, c, ascii);
             let effects = c.side_effects(&model.fleet);
             if !effects.is_empty() {
                 lines.push(Vec::new());
@@ -186,22 +187,20 @@ fn closing(c: &ChangesDialog, model: &Model) -> Line {
     if matches!(c.phase, Phase::Working) {
         return vec![piece(Role::Accent, "being written; Esc leaves this window, the writing goes on")];
     }
-    match c.may_write(&model.fleet, model.read_only()) {
-        Err(why) => vec![piece(Role::Warning, why)],
-        Ok(()) => {
-            let what = match c.purpose {
-                Purpose::Apply => " writes this, all or nothing",
-                Purpose::Undo(_) => " puts this back, all or nothing",
-            };
-            vec![
-                piece(Role::Key, "Enter"),
-                piece(Role::Text, what),
-                piece(Role::Text, "     "),
-                piece(Role::Key, "Esc"),
-                piece(Role::Text, " writes nothing"),
-            ]
-        }
+    if let Err(why) = c.may_write(&model.fleet, model.read_only()) {
+        return vec![piece(Role::Warning, why)];
     }
+    let what = match c.purpose {
+        Purpose::Apply => " writes this, all or nothing",
+        Purpose::Undo(_) => " puts this back, all or nothing",
+    };
+    vec![
+        piece(Role::Key, "Enter"),
+        piece(Role::Text, what),
+        piece(Role::Text, "     "),
+        piece(Role::Key, "Esc"),
+        piece(Role::Text, " writes nothing"),
+    ]
 }
 
 fn unit_of(name: &str, model: &Model, c: &ChangesDialog) -> &'static str {
@@ -209,16 +208,28 @@ fn unit_of(name: &str, model: &Model, c: &ChangesDialog) -> &'static str {
     state.and_then(|s| catalogue::rows(s, None).into_iter().find(|r| r.name == name)).map_or("", |r| r.unit)
 }
 
-fn diff_line(l: &DiffLine, model: &Model, c: &ChangesDialog, ascii: bool) -> Line {
-    let unit = unit_of(&l.name, model, c);
-    let from = l.from.as_deref().map_or_else(|| "-".to_owned(), |v| value_with_unit(&l.name, unit, v));
-    let to = value_with_unit(&l.name, unit, &l.to);
-    vec![
-        piece(Role::Text, left(&l.name, NAME)),
-        piece(Role::Muted, format!(" {}", left(&from, 22))),
-        piece(Role::Muted, arrow(ascii)),
-        piece(Role::Staged, to),
-    ]
+/// The diff in columns as wide as their longest text.
+fn diff(lines: &[DiffLine], model: &Model, c: &ChangesDialog, ascii: bool) -> Vec<Line> {
+    let shown: Vec<[String; 3]> = lines
+        .iter()
+        .map(|l| {
+            let unit = unit_of(&l.name, model, c);
+            let from =
+                l.from.as_deref().map_or_else(|| "-".to_owned(), |v| value_with_unit(&l.name, unit, v));
+            [l.name.clone(), from, value_with_unit(&l.name, unit, &l.to)]
+        })
+        .collect();
+    let widest = |i: usize| shown.iter().map(|l| l[i].chars().count()).max().unwrap_or(0).min(28);
+    let (name, from) = (widest(0), widest(1));
+    let line = |[n, f, t]: &[String; 3]| {
+        vec![
+            piece(Role::Text, left(n, name)),
+            piece(Role::Muted, format!("  {}", left(f, from))),
+            piece(Role::Muted, arrow(ascii)),
+            piece(Role::Staged, t.clone()),
+        ]
+    };
+    shown.iter().map(line).collect()
 }
 
 const fn arrow(ascii: bool) -> &'static str {
@@ -227,9 +238,9 @@ const fn arrow(ascii: bool) -> &'static str {
 
 fn bullet(role: Role, words: &str, width: usize) -> Vec<Line> {
     let lines = wrap(words, width.saturating_sub(2));
-    let with =
+    let line =
         |(i, l): (usize, String)| vec![piece(role, format!("{}{l}", if i == 0 { "- " } else { "  " }))];
-    lines.into_iter().enumerate().map(with).collect()
+    lines.into_iter().enumerate().map(line).collect()
 }
 
 fn report_lines(report: &ApplyReport, width: usize, ascii: bool) -> Vec<Line> {
@@ -244,7 +255,7 @@ fn report_lines(report: &ApplyReport, width: usize, ascii: bool) -> Vec<Line> {
         let or_dash = |v: &Option<String>| v.clone().unwrap_or_else(|| "-".to_owned());
         let values = format!("{}{}{}", or_dash(&c.before), arrow(ascii), or_dash(&c.effective));
         let mut line = vec![
-            piece(role, left(word, 10)),
+            piece(role, left(word, MARK)),
             piece(Role::Text, left(&c.name, NAME)),
             piece(Role::Text, values),
         ];
@@ -253,8 +264,8 @@ fn report_lines(report: &ApplyReport, width: usize, ascii: bool) -> Vec<Line> {
         }
         lines.push(line);
         if let Some(message) = &c.message {
-            let indent = " ".repeat(10);
-            let room = width.saturating_sub(10);
+            let indent = " ".repeat(MARK);
+            let room = width.saturating_sub(MARK);
             lines.extend(
                 wrap(message, room).into_iter().map(|l| vec![piece(Role::Muted, format!("{indent}{l}"))]),
             );
@@ -264,8 +275,8 @@ fn report_lines(report: &ApplyReport, width: usize, ascii: bool) -> Vec<Line> {
         let or_none = |v: &Option<String>| v.clone().unwrap_or_else(|| "none".to_owned());
         let values = format!("{}{}{}", or_none(&s.before), arrow(ascii), or_none(&s.after));
         lines.push(vec![
-            piece(Role::Changed, left("also moved", 11)),
-            piece(Role::Text, left(&s.name, NAME - 1)),
+            piece(Role::Changed, left("also moved", MARK)),
+            piece(Role::Text, left(&s.name, NAME)),
             piece(Role::Text, values),
         ]);
     }

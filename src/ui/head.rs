@@ -2,9 +2,10 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::model::{Model, Rights};
+use crate::app::model::{Model, Rights, Screen};
 use crate::config::theme::Role;
 use crate::units::latency;
+use unicode_width::UnicodeWidthStr;
 
 use super::text::{Pen, Piece, cut, piece};
 
@@ -24,7 +25,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         left.push(piece(Role::Accent, format!("  {place}")));
     }
     let mut right: Vec<Piece<'_>> = Vec::new();
-    if let Some(run) = model.run.as_ref().filter(|r| r.going()) {
+    if let Some(run) = model.run.as_ref().filter(|r| r.going() && model.screen != Screen::Workload) {
         let rest = run.time_left().map(|t| format!(" {:.0} s left", t.seconds())).unwrap_or_default();
         right.push(piece(Role::Accent, format!("run {}{rest}  ", run.job.name)));
     }
@@ -35,16 +36,19 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         right.push(piece(Role::Muted, format!("{}  ", interval(h.interval))));
     }
     right.push(piece(Role::Muted, model.wall.clone()));
-    let x = pen.line(area, &left);
+    let mut x = pen.line(area, &left);
     if let Rights::ReadOnly(why) = &model.rights {
         // The reason takes the room of what matters less.
-        let room = usize::from(area.right().saturating_sub(x + 2));
-        let text = cut(&format!("read only: {why}"), room);
-        let end = pen.put(x + 2, area.y, area.right().saturating_sub(x + 2), &text, Role::Warning);
-        pen.line_right(area, end + 2, &right);
-    } else {
-        pen.line_right(area, x + 2, &right);
+        let room = area.right().saturating_sub(x + 2);
+        let text = cut(&format!("read only: {why}"), usize::from(room));
+        x = pen.put(x + 2, area.y, room, &text, Role::Warning);
     }
+    // What does not fit is left out from the front; the clock goes last.
+    let fitting = (0..=right.len()).find(|&n| {
+        let width: usize = right[n..].iter().map(|(_, text)| text.width()).sum();
+        width + 2 <= usize::from(area.right().saturating_sub(x))
+    });
+    pen.line_right(area, x, &right[fitting.unwrap_or(right.len())..]);
 }
 
 fn interval(d: std::time::Duration) -> String {

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::app::layout::split;
 use crate::app::run::Run;
-use crate::app::screens::workload::{round_bytes, seconds, sentence};
+use crate::app::screens::fields::{round_bytes, seconds, sentence};
 use crate::config::theme::Role;
 use crate::trial::result::TrialResult;
 use crate::units::{Bytes, Nanos, events, latency, mib_per_s, three_digits};
@@ -14,13 +14,16 @@ use super::chart;
 use super::text::{Pen, Piece, left, piece, right, wrap};
 
 pub(super) fn draw(run: &Run, pen: &mut Pen<'_>, area: Rect) {
-    let (title, rest) = split(area, 2);
+    let what = wrap(&sentence(&run.job, &run.target), usize::from(area.width).saturating_sub(2));
+    let rows = u16::try_from(what.len()).unwrap_or(1);
+    let (title, rest) = split(area, 1 + rows);
     pen.line(
         title,
         &[piece(Role::Title, format!(" {}", run.job.name)), piece(Role::Text, format!(" on {}", run.target))],
     );
-    let what = sentence(&run.job, &run.target);
-    pen.line(Rect { y: title.y + 1, height: 1, ..title }, &[piece(Role::Muted, format!(" {what}"))]);
+    for (y, line) in (title.y + 1..title.bottom()).zip(&what) {
+        pen.put(title.x + 1, y, title.width, line, Role::Muted);
+    }
     match &run.ended {
         None => going(run, pen, rest),
         Some(Ok(result)) => result_of(run, result, pen, rest),
@@ -41,7 +44,7 @@ fn going(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     let dash = || "-".to_owned();
     let iops = p.and_then(|p| p.iops).map_or_else(dash, events);
     let rate = p.and_then(|p| p.bytes_per_s).map_or_else(dash, mib_per_s);
-    let (ios, bytes, errors) = p.map_or((0, Bytes(0), 0), |p| (p.ios, p.bytes, p.errors));
+    let (count, bytes, errors) = p.map_or((0, Bytes(0), 0), |p| (p.ios, p.bytes, p.errors));
     pen.line(
         row(2),
         &[
@@ -50,7 +53,7 @@ fn going(run: &Run, pen: &mut Pen<'_>, area: Rect) {
             piece(Role::Muted, "   MiB/s "),
             piece(Role::Text, right(&rate, 6)),
             piece(Role::Muted, "   measured "),
-            piece(Role::Text, format!("{ios} I/Os, {bytes}")),
+            piece(Role::Text, format!("{count} I/Os, {bytes}")),
             piece(Role::Muted, "   errors "),
             piece(if errors > 0 { Role::Danger } else { Role::Text }, errors.to_string()),
         ],
@@ -129,7 +132,7 @@ fn throughput(run: &Run, pen: &mut Pen<'_>, area: Rect) {
         piece(Role::Text, format!("{} MiB/s   ", shown(engine_now))),
         piece(Role::Kernel, format!("{} kernel ", chart::mark_glyph(pen.ascii))),
         piece(Role::Text, format!("{} MiB/s   ", shown(run.kernel.bytes_per_s))),
-        piece(Role::Muted, format!("top {}", shown((top > 0.0).then_some(top)).trim_start())),
+        piece(Role::Muted, format!("top {} MiB/s", shown((top > 0.0).then_some(top)).trim_start())),
     ];
     pen.rule(Rect { height: 1, ..area }, &title);
     let axis = u16::from(area.height > 4);
@@ -150,6 +153,9 @@ fn throughput(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     }
 }
 
+/// Columns of a latency in the table of the result: `9.99 ms` and one apart.
+const LATENCY: usize = 8;
+
 fn result_of(run: &Run, r: &TrialResult, pen: &mut Pen<'_>, area: Rect) {
     let mut lines: Vec<Vec<Piece<'_>>> = vec![Vec::new()];
     let word = if r.interrupted { "stopped early" } else { "done" };
@@ -158,10 +164,12 @@ fn result_of(run: &Run, r: &TrialResult, pen: &mut Pen<'_>, area: Rect) {
         piece(Role::Muted, format!(", {} s measured, {}", three_digits(r.window_s), r.engine)),
     ]);
     lines.push(Vec::new());
-    lines.push(vec![piece(
-        Role::Heading,
-        "          IOPS   MiB/s      mean       p50       p95       p99     p99.9       max".to_owned(),
-    )]);
+    let mut heads = format!(" {} {} {}", left("", 5), right("IOPS", 7), right("MiB/s", 7));
+    for name in ["mean", "p50", "p95", "p99", "p99.9", "max"] {
+        heads.push(' ');
+        heads.push_str(&right(name, LATENCY));
+    }
+    lines.push(vec![piece(Role::Heading, heads)]);
     for (name, role, d) in [("read", Role::Read, &r.total.read), ("write", Role::Write, &r.total.write)] {
         if d.ios > 0 || (name == "read" && r.total.write.ios == 0) {
             lines.push(direction(name, role, d));
@@ -201,9 +209,9 @@ fn direction(name: &str, role: Role, d: &crate::workload::result::DirectionResul
     let mut text = format!("{} {}", right(&events(d.iops), 7), right(&mib_per_s(d.bytes_per_s), 7));
     for t in [mean, l.p50, l.p95, l.p99, l.p99_9, l.max] {
         text.push(' ');
-        text.push_str(&right(&t.map_or_else(|| "-".to_owned(), latency), 9));
+        text.push_str(&right(&t.map_or_else(|| "-".to_owned(), latency), LATENCY));
     }
-    vec![piece(role, format!(" {}", left(name, 6))), piece(Role::Text, text)]
+    vec![piece(role, format!(" {} ", left(name, 5))), piece(Role::Text, text)]
 }
 
 fn device_lines(run: &Run, r: &TrialResult) -> Vec<Vec<Piece<'static>>> {

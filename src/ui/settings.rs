@@ -9,13 +9,30 @@ use crate::app::screens::settings::{self, Line, changed_words, group_title};
 use crate::config::theme::Role;
 use crate::tuning::catalogue::SettingRow;
 
-use super::text::{Pen, Piece, cut, left, piece};
+use super::text::{Pen, Piece, cut, left, piece, wrap};
 
-const NAME: usize = 24;
-const VALUE: usize = 22;
-const STAGED: usize = 15;
+/// The longest is read-ahead with its sectors, `16384 KiB (32768 sectors)`.
+const VALUE: usize = 25;
+/// An arrow and the longest scheduler.
+const STAGED: usize = 13;
+/// All four schedulers, where there is room.
+const LEGAL: usize = 26;
 /// From here on who changed what has a column of its own.
-const ROOMY: u16 = 100;
+const ROOMY: u16 = 120;
+
+/// Columns of a name: the longest is `atomic_write_boundary_bytes`, which is cut where there is no room for it.
+const fn name_width(width: u16) -> usize {
+    match width {
+        0..ROOMY => 22,
+        ROOMY..140 => 24,
+        _ => 28,
+    }
+}
+
+/// Where the column of legal values begins.
+const fn legal_start(width: u16) -> usize {
+    2 + name_width(width) + 1 + VALUE + 1 + STAGED + 1
+}
 
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let (head, list, about) = layout::settings(area.width, area.height);
@@ -71,19 +88,21 @@ fn title(model: &Model, pen: &mut Pen<'_>, area: Rect, entry: &Entry) {
 }
 
 fn heads(pen: &mut Pen<'_>, area: Rect) {
-    let mut text =
-        format!("  {} {} {} LEGAL", left("SETTING", NAME), left("VALUE", VALUE), left("STAGED", STAGED));
+    let mut text = format!(
+        "  {} {} {} LEGAL",
+        left("SETTING", name_width(area.width)),
+        left("VALUE", VALUE),
+        left("STAGED", STAGED)
+    );
     if area.width >= ROOMY {
         text = format!("{} SINCE START", left(&text, legal_end(area.width)));
     }
     pen.put(area.x, area.y, area.width, &text, Role::Heading);
 }
 
-/// Where the column of legal values ends: half of what is left, if another column follows.
+/// Where the column of legal values ends: all is theirs, unless another column follows.
 fn legal_end(width: u16) -> usize {
-    let start = 2 + NAME + 1 + VALUE + 1 + STAGED + 1;
-    let rest = usize::from(width).saturating_sub(start);
-    start + if width >= ROOMY { rest / 2 } else { rest }
+    if width >= ROOMY { legal_start(width) + LEGAL } else { usize::from(width) }
 }
 
 fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: bool) {
@@ -98,11 +117,11 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: boo
     let arrow = if pen.ascii { "->" } else { "→" };
     let staged = entry.staged.get(&row.name).map(|v| format!("{arrow} {v}")).unwrap_or_default();
     let plain = if row.writable { Role::Text } else { Role::Muted };
-    let legal = legal_end(area.width) - (2 + NAME + 1 + VALUE + 1 + STAGED + 1);
+    let legal = legal_end(area.width).saturating_sub(legal_start(area.width));
     let mut pieces: Vec<Piece<'_>> = vec![
         piece(Role::Accent, if here { ">" } else { " " }),
         piece(Role::Changed, mark),
-        piece(plain, left(&row.name, NAME)),
+        piece(plain, left(&row.name, name_width(area.width))),
         piece(if changed.is_some() { Role::Changed } else { plain }, format!(" {}", left(&value, VALUE))),
         piece(Role::Staged, format!(" {}", left(&staged, STAGED))),
         piece(Role::Muted, format!(" {}", left(&row.legal_text, legal))),
@@ -110,7 +129,12 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: boo
     if area.width >= ROOMY
         && let Some((by, was)) = &changed
     {
-        pieces.push(piece(Role::Changed, format!(" was {was}, {}", changed_words(*by))));
+        let whose = match by {
+            ChangedBy::Us => "here",
+            ChangedBy::SideEffect => "side effect",
+            ChangedBy::Other => "outside",
+        };
+        pieces.push(piece(Role::Changed, format!(" was {was}, {whose}")));
     }
     pen.line(area, &pieces);
     if here {
@@ -132,10 +156,12 @@ fn more(pen: &mut Pen<'_>, list: Rect, top: usize, count: usize) {
 fn explain(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     pen.rule(Rect { height: area.height.min(1), ..area }, &[]);
     let Some(row) = settings::current(model) else { return };
-    let line = |y: u16| Rect { y: area.y + y, height: 1, ..area };
     let width = usize::from(area.width).saturating_sub(2);
-    let text = cut(&format!("{}: {}", row.name, row.explanation), width);
-    pen.line(line(1), &[piece(Role::Text, format!(" {text}"))]);
+    let lines = wrap(&format!("{}: {}", row.name, row.explanation), width);
+    let last = area.bottom().saturating_sub(1);
+    for (y, line) in (area.y + 1..last).zip(&lines) {
+        pen.put(area.x + 1, y, area.width, line, Role::Text);
+    }
     let changed = settings::entry(model).and_then(|e| e.changed(&row.name));
     let second = match (changed, &row.why_not) {
         (Some((by, was)), _) => {
@@ -145,5 +171,5 @@ fn explain(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         (None, Some(why)) => piece(Role::Muted, cut(&format!(" {why}"), width)),
         (None, None) => piece(Role::Muted, cut(&format!(" legal: {}", row.legal_text), width)),
     };
-    pen.line(line(2), &[second]);
+    pen.line(Rect { y: last, height: 1, ..area }, &[second]);
 }

@@ -196,8 +196,8 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
-        let mut word = word;
+    for word in units_kept(text) {
+        let mut word = word.as_str();
         if !line.is_empty() && line.width() + 1 + word.width() > width {
             lines.push(std::mem::take(&mut line));
         }
@@ -216,6 +216,23 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// The words of a text, a number and its unit as one.
+fn units_kept(text: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut number = false;
+    for word in text.split_whitespace() {
+        if let Some(last) = out.last_mut().filter(|_| number && word.len() <= 4) {
+            last.push(' ');
+            last.push_str(word);
+            number = false;
+        } else {
+            number = word.parse::<f64>().is_ok();
+            out.push(word.to_owned());
+        }
+    }
+    out
 }
 
 /// Where to cut a word so that at least one character and at most `width` columns come before.

@@ -4,8 +4,9 @@ use ratatui::layout::Rect;
 
 use crate::app::layout;
 use crate::app::model::Model;
+use crate::app::screens::fields::{FIELDS, Field, sentence, value};
 use crate::app::screens::scrolled;
-use crate::app::screens::workload::{FIELDS, Field, others_io, sentence, target, value};
+use crate::app::screens::workload::{others_io, target};
 use crate::config::theme::Role;
 
 use super::text::{Pen, cut, left, piece, wrap};
@@ -63,6 +64,7 @@ fn draw_presets(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 
 fn draw_form(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let Some(job) = &model.workload.job else { return };
+    let target = target(model).1;
     pen.put(area.x + 1, area.y, area.width, "JOB", Role::Heading);
     // One row apart before Start, if there is room.
     let apart = area.height > u16::try_from(FIELDS.len()).unwrap_or(u16::MAX) + 1;
@@ -77,12 +79,12 @@ fn draw_form(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         let here = model.workload.in_fields && i == model.workload.field;
         let row = Rect { y, height: 1, ..area };
         let marker = piece(Role::Accent, if here { ">" } else { " " });
-        let shown = value(model, job, *field);
+        let shown = value(job, *field, &target);
         if *field == Field::Start {
             pen.line(row, &[marker, piece(Role::Key, shown)]);
         } else {
             let preset = model.workload.presets.get(model.workload.preset);
-            let changed = preset.is_some_and(|p| value(model, &p.job, *field) != shown);
+            let changed = preset.is_some_and(|p| value(&p.job, *field, &target) != shown);
             let role = if changed { Role::Changed } else { Role::Text };
             pen.line(row, &[marker, piece(Role::Muted, left(field.name(), 9)), piece(role, shown)]);
         }

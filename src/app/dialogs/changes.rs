@@ -81,6 +81,17 @@ impl ChangesDialog {
         catalogue::known_side_effects(&changes, state)
     }
 
+    /// How far it can be scrolled at most; the drawing code knows how long it really is.
+    #[must_use]
+    pub fn length(&self, fleet: &Fleet) -> usize {
+        match &self.phase {
+            // A change may have a message of a few lines.
+            Phase::Done(Ok(report)) => 4 * report.changes.len() + report.side_effects.len(),
+            Phase::Done(Err(_)) => 0,
+            Phase::Ask | Phase::Working => self.lines(fleet).len() + 2 * self.side_effects(fleet).len(),
+        }
+    }
+
     /// Whether Enter would write, or why not.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! One line of typed text: a setting's value or a field of the workload.
 
-use crate::app::screens::workload::Field;
+use crate::app::screens::fields::Field;
 
 /// What the text is for.
 #[derive(Clone, Debug, PartialEq, Eq)]

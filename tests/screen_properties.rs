@@ -1,0 +1,292 @@
+//! Whatever happens in whatever order: the screen never panics, the choice is always a row, and nothing is ever
+//! written without Enter in a diff that shows it.
+
+// A test that can not set up what it needs fails there and then.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use blktune::app::actions::{Place, place};
+use blktune::app::dialogs::Dialog;
+use blktune::app::effect::Effect;
+use blktune::app::key::Key;
+use blktune::app::message::{HostLine, KernelFigures, Level, Message, UndoStep};
+use blktune::app::model::{Model, Options};
+use blktune::app::screens::devices::rows;
+use blktune::app::update::update;
+use blktune::config::theme::Theme;
+use blktune::sys::device::{DevNum, Device, DeviceId};
+use blktune::sys::queue::{Attribute, QueueState};
+use blktune::telemetry::rates::Rates;
+use blktune::telemetry::sample::RowKey;
+use blktune::trial::result::{CpuUse, TrialResult};
+use blktune::tuning::change::{ApplyReport, Change, ChangeReport, Outcome, SideEffect};
+use blktune::units::{Bytes, Nanos};
+use blktune::workload::live::{LivePercentiles, Phase, Progress};
+use blktune::workload::result::JobResult;
+use proptest::prelude::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use support::model::{device, name, partition, presets, queue, rates};
+
+const NAMES: [&str; 6] = ["sda", "sdb", "nvme0n1", "dm-0", "md127", "loop7"];
+
+fn key() -> impl Strategy<Value = Key> {
+    // The keys that lead somewhere more often than the others.
+    let useful: Vec<Key> = "1237/?scuqexighjklG 4".chars().map(Key::Char).collect();
+    prop_oneof![
+        6 => prop::sample::select(useful),
+        4 => Just(Key::Enter),
+        2 => Just(Key::Esc),
+        2 => prop::sample::select(vec![Key::Up, Key::Down, Key::Left, Key::Right, Key::Tab, Key::BackTab]),
+        1 => prop::sample::select(vec![Key::PageUp, Key::PageDown, Key::Home, Key::End, Key::Backspace, Key::Delete]),
+        1 => any::<char>().prop_map(Key::Char),
+        1 => any::<char>().prop_map(Key::Ctrl),
+    ]
+}
+
+fn some_device() -> impl Strategy<Value = Device> {
+    let text = prop_oneof!["\\PC{0,40}".prop_map(Some), Just(None)];
+    let base = prop::collection::vec(prop::sample::select(NAMES.to_vec()), 0..3);
+    (prop::sample::select(NAMES.to_vec()), 0u32..3, any::<u64>(), text, base, 0u32..3).prop_map(
+        |(text, generation, size, model, base, parts)| {
+            let mut d = device(text, 16 * u32::try_from(text.len()).unwrap());
+            d.id.diskseq = (generation > 0).then_some(u64::from(generation));
+            d.size = Bytes(if generation == 2 { 0 } else { size });
+            d.model = model;
+            d.built_on = base.into_iter().map(name).collect();
+            d.partitions = (1..=parts).map(|n| partition(&d, n, size, Vec::new())).collect();
+            d
+        },
+    )
+}
+
+fn some_queue() -> impl Strategy<Value = QueueState> {
+    let odd = prop::collection::btree_map(
+        "(iosched/)?[a-z_]{1,30}",
+        (prop_oneof!["\\PC{0,60}".prop_map(Some), Just(None)], any::<bool>())
+            .prop_map(|(value, writable)| Attribute { value, writable }),
+        0..6,
+    );
+    (prop::sample::select(vec!["none", "mq-deadline", "bfq"]), any::<u32>(), odd, any::<bool>()).prop_map(
+        |(active, read_ahead, odd, empty)| {
+            let mut state = if empty { QueueState::default() } else { queue(active, read_ahead.into()) };
+            state.attributes.extend(odd);
+            state
+        },
+    )
+}
+
+fn figure() -> impl Strategy<Value = Option<f64>> {
+    prop_oneof![Just(None), any::<f64>().prop_map(Some), (0.0..1e10).prop_map(Some)]
+}
+
+fn some_rates() -> impl Strategy<Value = Message> {
+    let row = (prop::sample::select(NAMES.to_vec()), figure(), figure(), any::<u32>());
+    prop::collection::vec(row, 0..6).prop_map(|rows| {
+        let rows = rows.into_iter().map(|(text, a, b, n)| {
+            let rates = Rates {
+                read_iops: a,
+                write_bytes_per_s: b,
+                read_bytes_per_s: a,
+                read_await_ms: b,
+                busy_pct: b,
+                in_flight: Some(n),
+                notes: vec!["counters reset"],
+                ..rates(f64::from(n), 4096.0, 1.0, 512.0, 0.1, 5.0)
+            };
+            let minor = 16 * u32::try_from(text.len()).unwrap();
+            (RowKey { devnum: DevNum { major: 8, minor }, name: name(text) }, rates)
+        });
+        Message::Rates { at: Nanos(0), rows: rows.collect() }
+    })
+}
+
+fn some_report() -> impl Strategy<Value = Result<ApplyReport, String>> {
+    let outcome =
+        prop::sample::select(vec![Outcome::Applied, Outcome::Clamped, Outcome::Refused, Outcome::Unchanged]);
+    let one = (prop::sample::select(vec!["scheduler", "read_ahead_kb", "x"]), "\\PC{0,30}", outcome);
+    prop_oneof![
+        Just(Err("the device is gone".to_owned())),
+        (prop::collection::vec(one, 0..4), any::<bool>(), any::<u8>()).prop_map(|(all, rolled_back, n)| {
+            let changes = all.iter().map(|(setting, text, outcome)| ChangeReport {
+                device: name("sda"),
+                name: (*setting).to_owned(),
+                requested: text.clone(),
+                before: None,
+                effective: Some(text.clone()),
+                outcome: *outcome,
+                message: Some(text.repeat(usize::from(n % 8))),
+            });
+            let side_effects = (0..n % 40).map(|i| SideEffect {
+                device: name("sda"),
+                name: format!("iosched/t{i}"),
+                before: None,
+                after: Some(i.to_string()),
+            });
+            Ok(ApplyReport {
+                changes: changes.collect(),
+                side_effects: side_effects.collect(),
+                rolled_back,
+                not_restored: Vec::new(),
+            })
+        }),
+    ]
+}
+
+fn some_progress() -> impl Strategy<Value = Message> {
+    let phase = prop::sample::select(vec![Phase::Preparing, Phase::Ramp, Phase::Measuring, Phase::Draining]);
+    (phase, any::<u64>(), figure(), any::<Option<u64>>(), any::<u64>()).prop_map(
+        |(phase, t, v, planned, n)| {
+            Message::RunProgress(Progress {
+                phase,
+                elapsed: Nanos(t),
+                planned: planned.map(Nanos),
+                ios: n,
+                bytes: Bytes(n),
+                iops: v,
+                bytes_per_s: v,
+                clat: LivePercentiles { p50: planned.map(Nanos), ..LivePercentiles::default() },
+                errors: n % 3,
+            })
+        },
+    )
+}
+
+fn some_result() -> impl Strategy<Value = Message> {
+    prop_oneof![
+        "\\PC{0,200}".prop_map(|why| Message::RunFinished(Err(why))),
+        (figure(), prop::collection::vec("\\PC{0,200}", 0..5)).prop_map(|(v, warnings)| {
+            let mut total = JobResult::default();
+            total.read.iops = v.unwrap_or_default();
+            Message::RunFinished(Ok(Box::new(TrialResult {
+                target: "x".to_owned(),
+                asked: Vec::new(),
+                engine: String::new(),
+                window_s: v.unwrap_or_default(),
+                jobs: Vec::new(),
+                total,
+                device: None,
+                cpu: CpuUse::default(),
+                settings_before: BTreeMap::new(),
+                settings_after: BTreeMap::new(),
+                host: BTreeMap::new(),
+                interrupted: warnings.is_empty(),
+                warnings,
+            })))
+        }),
+    ]
+}
+
+fn some_id() -> impl Strategy<Value = DeviceId> {
+    some_device().prop_map(|d| d.id)
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let step =
+        ("[a-z_]{1,20}", "\\PC{0,20}").prop_map(|(name, back_to)| UndoStep { name, now: None, back_to });
+    let plan = prop_oneof![
+        Just(Err("nothing was changed here".to_owned())),
+        prop::collection::vec(step, 0..3).prop_map(Ok),
+    ];
+    let size = prop_oneof![(0u16..300, 0u16..90), (60u16..130, 16u16..50)];
+    prop_oneof![
+        40 => key().prop_map(Message::Key),
+        4 => size.prop_map(|(width, height)| Message::Resize { width, height }),
+        3 => (0u64..100, "[0-9:]{0,8}").prop_map(|(s, wall)| Message::Tick { now: Nanos(s * 1_000_000_000), wall }),
+        1 => "\\PC{0,30}".prop_map(|hostname| Message::Host(HostLine { hostname, ..HostLine::default() })),
+        4 => prop::collection::vec(some_device(), 0..8).prop_map(Message::Inventory),
+        3 => some_rates(),
+        6 => (prop::sample::select(NAMES.to_vec()), some_queue())
+            .prop_map(|(d, state)| Message::Queue { device: name(d), state }),
+        1 => prop_oneof![Just(Ok(())), "\\PC{0,90}".prop_map(Err)].prop_map(Message::Rights),
+        2 => (some_id(), some_report()).prop_map(|(device, result)| Message::Applied { device, result }),
+        1 => (some_id(), some_report()).prop_map(|(device, result)| Message::UndoDone { device, result }),
+        2 => (some_id(), plan).prop_map(|(device, plan)| Message::UndoPlan { device, plan }),
+        3 => some_progress(),
+        1 => (figure(), figure())
+            .prop_map(|(a, b)| Message::RunKernel(KernelFigures { bytes_per_s: a, request_bytes: b })),
+        1 => some_result(),
+        1 => "\\PC{0,120}".prop_map(|t| Message::Notice(Level::Warning, t)),
+    ]
+}
+
+/// What a diff on top of the screen would write if Enter were pressed now: the device and each setting with its value.
+fn offered(model: &Model) -> Option<(DeviceId, Vec<Change>)> {
+    match model.dialogs.last() {
+        Some(Dialog::Changes(c)) if place(model) == Place::Changes => {
+            let lines = c.lines(&model.fleet);
+            let changes = lines.into_iter().map(|l| Change { name: l.name, requested: l.to }).collect();
+            Some((c.device.clone(), changes))
+        }
+        _ => None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_that_happens_breaks_the_screen(
+        messages in prop::collection::vec(message(), 1..120),
+        sizes in prop::collection::vec((1u16..220, 1u16..70), 4),
+        ascii: bool,
+    ) {
+        let mut model = Model::new(Options { ascii, presets: presets(), choose: Some(name("sdb")) });
+        let theme = Theme::default();
+        for (i, message) in messages.into_iter().enumerate() {
+            let offer = offered(&model);
+            let enter = matches!(message, Message::Key(Key::Enter));
+            let effects = update(&mut model, message);
+            for effect in &effects {
+                match effect {
+                    Effect::Apply { device, changes } => {
+                        prop_assert!(enter && !changes.is_empty());
+                        prop_assert_eq!(Some((device.clone(), changes.clone())), offer.clone());
+                        prop_assert!(model.read_only().is_none());
+                    }
+                    Effect::Undo { device } => {
+                        prop_assert!(enter);
+                        prop_assert_eq!(Some(device), offer.as_ref().map(|(d, _)| d));
+                    }
+                    _ => {}
+                }
+            }
+            let rows = rows(&model.fleet, &model.devices);
+            match &model.devices.chosen {
+                Some(chosen) => prop_assert!(rows.iter().any(|r| r.is(chosen))),
+                None => prop_assert!(rows.is_empty()),
+            }
+            if i % 8 == 0 {
+                draw(&model, &theme, (model.width.max(1), model.height.max(1)));
+            }
+        }
+        for size in sizes {
+            draw(&model, &theme, size);
+        }
+    }
+}
+
+/// Draws at a size that may be another than the model was told, as happens while a window is dragged.
+fn draw(model: &Model, theme: &Theme, (width, height): (u16, u16)) {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| blktune::ui::render(model, theme, frame)).unwrap();
+}
+
+#[test]
+fn every_dialog_survives_every_odd_size() {
+    let sizes = [(1, 1), (20, 5), (10, 4), (60, 16), (61, 17), (80, 3), (3, 80), (500, 200)];
+    for keys in ["?", "u", "c", "3<Enter>jj<Enter>", "3<Enter>G<Enter>q", "<Enter>g<Enter>", "/x", "7", "3"] {
+        for size in sizes {
+            let mut s = support::model::Screen::live(120, 40);
+            s.keys("/sdb<Enter><Enter>");
+            s.send(Message::Queue { device: name("sdb"), state: queue("bfq", 128) });
+            s.keys("  <Esc>");
+            s.keys(keys);
+            s.send(Message::Resize { width: size.0, height: size.1 });
+            draw(&s.model, &s.theme, size);
+        }
+    }
+}
