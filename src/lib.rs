@@ -4,6 +4,7 @@ pub mod app;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod runtime;
 pub mod sandbox;
 pub mod sys;
 pub mod telemetry;

@@ -10,13 +10,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use blktune::sys::loopdev::{self, Fill, LoopOptions, NUMBERS};
 use blktune::sys::name::KernelName;
 use blktune::sys::root::SysRoot;
 use blktune::units::Bytes;
-use support::loopdev::is_content;
+use support::loopdev::{Footprint, is_content};
 use support::{LoopDevice, loop_device};
 
 /// Set for the copy of this binary that holds a device until it is killed.
@@ -39,10 +38,9 @@ fn a_device_reads_what_it_was_filled_with_and_leaves_nothing() {
     let before = device.stat();
     assert!(before[2] >= 6144, "the device counted {} sectors read", before[2]);
     drop(file);
-    let node = device.node();
+    let footprint = Footprint::of(&name);
     drop(device);
-    assert!(!block_dir(&name).exists(), "{name} is left");
-    assert!(!node.exists(), "{} is left", node.display());
+    assert!(!footprint.is_left(), "{name} is left");
 }
 
 #[test]
@@ -59,32 +57,41 @@ fn a_new_device_has_the_drivers_defaults_whatever_was_done_to_the_last() {
 }
 
 #[test]
+fn a_known_queue_is_what_it_says() {
+    let Some(device) = loop_device(1) else { return };
+    device.put("scheduler", "mq-deadline");
+    device.put("rotational", "1");
+    device.known_queue();
+    let state = ["rotational", "nr_requests", "nomerges", "read_ahead_kb"].map(|a| device.get(a));
+    assert_eq!(state, ["0", "128", "0", "128"]);
+    assert_eq!(device.scheduler(), "none");
+}
+
+#[test]
 fn threads_get_devices_of_their_own() {
     if !support::privileged("threads_get_devices_of_their_own") {
         return;
     }
-    let names: Vec<KernelName> = std::thread::scope(|scope| {
+    let footprints: Vec<Footprint> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
             .map(|_| {
                 scope.spawn(|| {
-                    let mut names = Vec::new();
+                    let mut footprints = Vec::new();
                     for _ in 0..4 {
                         let device = loop_device(1).unwrap();
                         let mut bytes = vec![0; 4096];
                         device.open().read_exact_at(&mut bytes, 8192).unwrap();
                         assert!(is_content(8192, &bytes));
-                        names.push(device.name().clone());
+                        footprints.push(Footprint::of(device.name()));
                     }
-                    names
+                    footprints
                 })
             })
             .collect();
         threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
     });
-    assert_eq!(names.len(), 32);
-    for name in names {
-        assert!(!block_dir(&name).exists(), "{name} is left");
-    }
+    assert_eq!(footprints.len(), 32);
+    assert!(footprints.iter().all(|f| !f.is_left()), "a device is left");
 }
 
 #[test]
@@ -108,20 +115,12 @@ fn kill_9_leaves_nothing_bound_and_the_next_device_tidies_up() {
         .find_map(|line| line.split("holds ").nth(1).map(str::to_owned))
         .expect("the holder names its device");
     let name = KernelName::new(said.trim()).unwrap();
-    let bound = block_dir(&name).join("loop/backing_file");
-    assert!(bound.exists(), "{name} is not bound while it is held");
-
+    let footprint = Footprint::of(&name);
     child.kill().unwrap();
     child.wait().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while bound.exists() && Instant::now() < deadline {
-        std::thread::yield_now();
-    }
-    assert!(!bound.exists(), "{name} is still bound after its holder was killed");
-
-    let next = loop_device(1).unwrap();
-    // The number may have come back as the next device, or as one of another test; then it is bound again.
-    assert!(next.name() == &name || !block_dir(&name).exists() || bound.exists(), "{name} is left");
+    assert!(!footprint.is_bound(), "{name} is still bound after its holder was killed");
+    drop(loop_device(1));
+    assert!(!footprint.is_left(), "{name} is left");
 }
 
 /// Makes a device, says which, and waits for the end. Reading stdin ends it should the parent die first.
@@ -191,7 +190,7 @@ fn removal_says_so_while_somebody_has_the_device_open() {
         return;
     }
     let device = empty_device(None).unwrap();
-    let name = device.name().clone();
+    let (name, footprint) = (device.name().clone(), Footprint::of(device.name()));
     let other = File::open(device.node()).unwrap();
     let e = device.remove().unwrap_err();
     assert_eq!(e.errno(), Some(libc::EBUSY), "{e}");
@@ -199,5 +198,5 @@ fn removal_says_so_while_somebody_has_the_device_open() {
     drop(other);
     // What was left is removed with the next device.
     drop(loop_device(1));
-    assert!(!block_dir(&name).exists(), "{name} is left");
+    assert!(!footprint.is_left(), "{name} is left");
 }

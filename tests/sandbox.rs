@@ -5,9 +5,8 @@ mod support;
 use std::os::unix::fs::FileExt;
 
 use blktune::sandbox::Sandbox;
-use blktune::sys::root::SysRoot;
 use blktune::units::Bytes;
-use support::loopdev::is_content;
+use support::loopdev::{Footprint, is_content};
 
 #[test]
 fn a_sandbox_is_a_filled_device_and_is_gone_afterwards() {
@@ -26,6 +25,7 @@ fn a_sandbox_is_a_filled_device_and_is_gone_afterwards() {
     file.read_exact_at(&mut bytes, whole - 4096).unwrap();
     assert!(is_content(whole - 4096, &bytes));
     drop(file);
+    let footprint = Footprint::of(&name);
     sandbox.remove().unwrap();
-    assert!(!SysRoot::host().block(&name).exists(), "{name} is left");
+    assert!(!footprint.is_left(), "{name} is left");
 }

@@ -12,6 +12,7 @@ pub mod layout;
 pub mod message;
 pub mod model;
 mod outcome;
+pub mod parting;
 pub mod run;
 pub mod screens;
 pub mod timeline;

@@ -1,3 +1,164 @@
 //! L6: the command line. Definitions here, one file a subcommand.
 
+mod change_report;
+pub mod device_arg;
+mod device_json;
+pub mod jobs;
+pub mod list;
 pub mod outcome;
+pub mod output;
+pub mod run;
+mod sandbox_arg;
+mod screen;
+pub mod set;
+pub mod show;
+pub mod undo;
+pub mod watch;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+use crate::runtime::stop::Stop;
+use crate::sys::attr;
+use crate::sys::root::SysRoot;
+use crate::units::Bytes;
+use outcome::{CommandResult, Failure};
+
+/// See, change, prove and keep the block queue settings of a Linux host
+///
+/// Without a command the screen opens, on DEVICE if one is given.
+#[derive(Debug, Parser)]
+#[command(version, subcommand_precedence_over_arg = true, disable_help_subcommand = true)]
+pub struct Cli {
+    /// Device to open the screen on
+    device: Option<String>,
+    /// Options that every command takes.
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// Options that every command takes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Global {
+    /// Read DIR/sys and DIR/proc, a captured tree, instead of this host's; nothing can be changed or run there
+    #[arg(long, global = true, value_name = "DIR")]
+    sysroot: Option<PathBuf>,
+    /// Time between samples, 100ms to 60s
+    #[arg(long, global = true, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
+    interval: Duration,
+    /// Make a loop device over a scratch file for this one run; DEVICE and TARGET may then be left out
+    #[arg(long, global = true, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "1G",
+          value_parser = parse_bytes, conflicts_with = "sysroot")]
+    sandbox: Option<Bytes>,
+    /// Colours by role: a built-in theme (default, light, mono), one of your own, or a file
+    #[arg(long, global = true, value_name = "NAME|FILE")]
+    theme: Option<String>,
+    /// When to use colour; `NO_COLOR` is honoured
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto)]
+    color: ColorWhen,
+    /// No characters beyond ASCII on the screen
+    #[arg(long, global = true)]
+    ascii: bool,
+}
+
+/// When colour is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ColorWhen {
+    /// If the terminal has it and `NO_COLOR` is not set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List block devices and the settings that matter most
+    List(list::ListArgs),
+    /// Show one device and every setting of its queue
+    Show(show::ShowArgs),
+    /// Print live figures from /proc/diskstats
+    Watch(watch::WatchArgs),
+    /// Change settings: all of them, read back, or none
+    Set(set::SetArgs),
+    /// Take back the last change
+    Undo(undo::UndoArgs),
+    /// Run a read workload on a device or file
+    Run(run::RunArgs),
+    /// List the presets and the question each answers
+    Jobs(jobs::JobsArgs),
+}
+
+/// Carries out a command line.
+///
+/// # Errors
+/// What the command says; [`Failure::code`] is the exit code.
+pub fn run(cli: &Cli) -> CommandResult {
+    let root = match &cli.global.sysroot {
+        Some(dir) if !dir.is_dir() => {
+            return Err(Failure::Usage(format!("--sysroot {}: not a directory", dir.display())));
+        }
+        Some(dir) => SysRoot::captured(dir),
+        None => SysRoot::host(),
+    };
+    let look = screen::look(&cli.global)?;
+    let Some(command) = &cli.command else {
+        return screen::open(cli, root, look);
+    };
+    if let Some(device) = &cli.device {
+        let device = attr::clean(device.as_bytes());
+        return Err(Failure::Usage(format!(
+            "{device}: a device goes behind the command, as in: blktune show {device}"
+        )));
+    }
+    // Caught before anything is made that has to be removed again.
+    let catches = cli.global.sandbox.is_some() || matches!(command, Command::Run(_) | Command::Watch(_));
+    let stop = if catches {
+        Stop::on_signals().map_err(|e| Failure::Unexpected(format!("installing signal handlers: {e}")))?
+    } else {
+        Stop::default()
+    };
+    let sandbox = sandbox_arg::create(cli.global.sandbox, &stop)?;
+    let instead = sandbox.as_ref().map(sandbox_arg::named);
+    let result = dispatch(command, &root, instead.as_deref(), cli.global.interval, &stop);
+    let removed = sandbox.map_or(Ok(()), sandbox_arg::remove);
+    match (result, stop.signal()) {
+        // A command that was stopped says so in its own way; which signal it was is known here.
+        (Ok(()) | Err(Failure::Signal(_)), Some(n)) => removed.and(Err(Failure::Signal(n))),
+        (result, _) => result.and(removed),
+    }
+}
+
+/// `instead` is what a device or target left out on the command line stands for.
+fn dispatch(
+    command: &Command,
+    root: &SysRoot,
+    instead: Option<&str>,
+    interval: Duration,
+    stop: &Stop,
+) -> CommandResult {
+    match command {
+        Command::List(args) => list::run(args, root),
+        Command::Show(args) => show::run(args, root, instead),
+        Command::Watch(args) => watch::run(args, root, instead, interval, stop),
+        Command::Set(args) => set::run(args, root, instead),
+        Command::Undo(args) => undo::run(args, root, instead),
+        Command::Run(args) => run::run(args, root, instead, &stop.flag()),
+        Command::Jobs(args) => jobs::run(args),
+    }
+}
+
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let d = humantime::parse_duration(text).map_err(|e| e.to_string())?;
+    let range = Duration::from_millis(100)..=Duration::from_mins(1);
+    if range.contains(&d) { Ok(d) } else { Err("must be from 100ms to 60s".to_owned()) }
+}
+
+fn parse_bytes(text: &str) -> Result<Bytes, String> {
+    crate::workload::value::parse_size(text)
+}

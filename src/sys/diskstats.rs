@@ -5,6 +5,7 @@
 
 use super::device::DevNum;
 use super::name::KernelName;
+use super::root::SysRoot;
 use crate::units::Sectors;
 
 /// Completed I/O of one direction since the device appeared.
@@ -93,6 +94,14 @@ pub fn parse_line(line: &str) -> Option<Row> {
             flush,
         },
     })
+}
+
+/// Reads the text of `/proc/diskstats`, so that the caller can stamp the time around it.
+///
+/// # Errors
+/// The file can not be read: `/proc` is not mounted, or a captured tree lacks it.
+pub fn read_text(root: &SysRoot) -> std::io::Result<String> {
+    std::fs::read(root.proc("diskstats")).map(|b| String::from_utf8_lossy(&b).into_owned())
 }
 
 /// Parses the whole text, skipping lines that are not rows.

@@ -3,8 +3,12 @@
 pub mod attr;
 pub mod device;
 pub mod diskstats;
+pub mod host;
+pub mod inventory;
+pub mod kind;
 pub mod loopdev;
 pub mod name;
 pub mod queue;
 pub mod root;
 pub mod syscall;
+pub mod usage;

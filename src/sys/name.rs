@@ -70,10 +70,8 @@ pub fn natural_order(a: &str, b: &str) -> std::cmp::Ordering {
                 let order = if is_number(x) && is_number(y) {
                     let (nx, ny) = (x.trim_start_matches('0'), y.trim_start_matches('0'));
                     nx.len().cmp(&ny.len()).then_with(|| nx.cmp(ny)).then_with(|| x.len().cmp(&y.len()))
-                } else if scsi_letters(x) && scsi_letters(y) {
-                    x.len().cmp(&y.len()).then_with(|| x.cmp(y))
                 } else {
-                    x.cmp(y)
+                    letters(x).cmp(&letters(y))
                 };
                 if order.is_ne() {
                     return order;
@@ -83,9 +81,13 @@ pub fn natural_order(a: &str, b: &str) -> std::cmp::Ordering {
     }
 }
 
-/// `sda` to `sdzzz`, `vda`, `xvda`: drivers that count in letters.
-fn scsi_letters(s: &str) -> bool {
-    ["sd", "vd", "hd", "xvd"].iter().any(|stem| s.starts_with(stem) && s.len() > stem.len())
+/// A run that is no number, as it sorts: by its stem, then by how many letters follow, then by those. Drivers that
+/// count in letters (`sda` to `sdzzz`, `vda`, `xvda`) have a stem; any other run is a stem of its own. One key for
+/// both, or the order would not be transitive.
+fn letters(s: &str) -> (&str, usize, &str) {
+    let stem = ["sd", "vd", "hd", "xvd"].into_iter().find(|stem| s.starts_with(stem));
+    let (stem, rest) = s.split_at(stem.map_or(s.len(), str::len));
+    (stem, rest.len(), rest)
 }
 
 fn is_number(s: &str) -> bool {

@@ -3,3 +3,4 @@
 pub mod rates;
 pub mod sample;
 pub mod series;
+pub mod tracker;

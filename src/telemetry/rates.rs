@@ -1,6 +1,14 @@
 //! Two samples to rates, by iostat's definitions and with the kernel's traps avoided.
 
+use crate::sys::diskstats::{Counters, DirectionCounters};
 use crate::units::Nanos;
+
+/// Below this an interval says nothing: the kernel's own counters move in milliseconds.
+pub const SHORTEST_INTERVAL: Nanos = Nanos(10_000_000);
+
+/// A 32-bit difference above this is a counter that stepped back, not one that moved forward (`iostats.rst`:
+/// per-CPU counters are summed without a lock).
+const HALF_RANGE: u32 = 1 << 31;
 
 /// One device over one interval. None is unknown or undefined (no completions, so no await), never 0.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,5 +73,167 @@ impl Rates {
     #[must_use]
     pub fn bytes_per_s(&self) -> Option<f64> {
         Some(self.read_bytes_per_s? + self.write_bytes_per_s?)
+    }
+}
+
+/// Rates from two rows of the same device instance, `interval` apart. None if any total fell, which only a new device
+/// or a reset does; the millisecond fields may wrap and are taken modulo 2^32.
+#[must_use]
+pub fn between(before: &Counters, after: &Counters, interval: Nanos) -> Option<Rates> {
+    let seconds = interval.seconds();
+    let read = Delta::between(&before.read, &after.read)?;
+    let write = Delta::between(&before.write, &after.write)?;
+    let discard = match (&before.discard, &after.discard) {
+        (Some(b), Some(a)) => Some(Delta::between(b, a)?),
+        _ => None,
+    };
+    let flush = match (before.flush, after.flush) {
+        (Some(b), Some(a)) => Some(a.ios.checked_sub(b.ios)?),
+        _ => None,
+    };
+    let share_of_interval = |b: u32, a: u32| ms_between(b, a).map(|ms| f64::from(ms) / interval.millis());
+    let busy = share_of_interval(before.busy_ms, after.busy_ms).map(|v| v * 100.0);
+    Some(Rates {
+        read_iops: Some(count(read.ios) / seconds),
+        write_iops: Some(count(write.ios) / seconds),
+        discard_iops: discard.as_ref().map(|d| count(d.ios) / seconds),
+        flush_iops: flush.map(|n| count(n) / seconds),
+        read_bytes_per_s: Some(read.bytes() / seconds),
+        write_bytes_per_s: Some(write.bytes() / seconds),
+        discard_bytes_per_s: discard.as_ref().map(|d| d.bytes() / seconds),
+        read_await_ms: read.await_ms(),
+        write_await_ms: write.await_ms(),
+        read_size_bytes: read.size(),
+        write_size_bytes: write.size(),
+        read_merged_pct: read.merged_pct(),
+        write_merged_pct: write.merged_pct(),
+        aqu_sz: share_of_interval(before.weighted_ms, after.weighted_ms),
+        in_flight: Some(after.in_flight),
+        busy_pct: busy.map(|v| v.min(100.0)),
+        busy_raw_pct: busy,
+        interval,
+        notes: Vec::new(),
+    })
+}
+
+/// What one direction did in an interval.
+struct Delta {
+    ios: u64,
+    merges: u64,
+    sectors: u64,
+    ms: Option<u32>,
+}
+
+impl Delta {
+    fn between(before: &DirectionCounters, after: &DirectionCounters) -> Option<Self> {
+        Some(Self {
+            ios: after.ios.checked_sub(before.ios)?,
+            merges: after.merges.checked_sub(before.merges)?,
+            sectors: after.sectors.0.checked_sub(before.sectors.0)?,
+            ms: ms_between(before.ms, after.ms),
+        })
+    }
+
+    fn bytes(&self) -> f64 {
+        count(crate::units::Sectors(self.sectors).bytes().0)
+    }
+
+    fn await_ms(&self) -> Option<f64> {
+        (self.ios > 0).then_some(f64::from(self.ms?) / count(self.ios))
+    }
+
+    fn size(&self) -> Option<f64> {
+        (self.ios > 0).then(|| self.bytes() / count(self.ios))
+    }
+
+    fn merged_pct(&self) -> Option<f64> {
+        let all = self.ios.saturating_add(self.merges);
+        (all > 0).then(|| 100.0 * count(self.merges) / count(all))
+    }
+}
+
+/// A 32-bit millisecond counter's way forward; None if it stepped back.
+fn ms_between(before: u32, after: u32) -> Option<u32> {
+    Some(after.wrapping_sub(before)).filter(|d| *d < HALF_RANGE)
+}
+
+#[allow(clippy::cast_precision_loss)] // rates are shown with three digits
+fn count(n: u64) -> f64 {
+    n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::diskstats::parse_line;
+    use proptest::prelude::*;
+
+    fn row(text: &str) -> Counters {
+        parse_line(text).unwrap().counters
+    }
+
+    fn close(a: Option<f64>, b: f64) -> bool {
+        a.is_some_and(|a| (a - b).abs() < 1e-9)
+    }
+
+    #[test]
+    fn a_nearly_idle_disk_keeps_its_raw_busy_and_leaves_the_undefined_blank() {
+        let before = row("8 0 sda 100 0 800 90 50 0 400 40 0 1000 130 0 0 0 0 0 0");
+        let after = row("8 0 sda 102 0 802 93 50 0 400 40 0 2007 133 0 0 0 0 0 0");
+        let r = between(&before, &after, Nanos::SECOND).unwrap();
+        assert!(close(r.read_iops, 2.0) && close(r.read_size_bytes, 512.0) && close(r.read_await_ms, 1.5));
+        assert!(close(r.busy_pct, 100.0) && close(r.busy_raw_pct, 100.7));
+        assert_eq!((r.write_size_bytes, r.write_await_ms, r.write_merged_pct), (None, None, None));
+        assert!(close(r.write_iops, 0.0));
+    }
+
+    #[test]
+    fn counters_that_fell_are_another_device() {
+        let before = row("253 3 dm-3 4210 0 336800 5120 9000 0 720000 8800 0 9100 13920 0 0 0 0 0 0");
+        let after = row("253 3 dm-3 12 0 96 4 1 0 2048 3 0 6 7 0 0 0 0 0 0");
+        assert_eq!(between(&before, &after, Nanos::SECOND), None);
+    }
+
+    #[test]
+    fn milliseconds_wrap_at_32_bits() {
+        let before = row("8 0 sda 10 0 80 4294967290 0 0 0 0 0 4294967290 4294967290 0 0 0 0 0 0");
+        let after = row("8 0 sda 12 0 96 4 0 0 0 0 0 10 1000 0 0 0 0 0 0");
+        let r = between(&before, &after, Nanos::SECOND).unwrap();
+        assert!(close(r.read_await_ms, 5.0) && close(r.busy_raw_pct, 1.6) && close(r.aqu_sz, 1.006));
+    }
+
+    #[test]
+    fn a_millisecond_counter_that_stepped_back_is_unknown() {
+        let before = row("8 0 sda 10 0 80 100 0 0 0 0 0 50 50 0 0 0 0 0 0");
+        let after = row("8 0 sda 12 0 96 99 0 0 0 0 0 50 49 0 0 0 0 0 0");
+        let r = between(&before, &after, Nanos::SECOND).unwrap();
+        assert_eq!((r.read_await_ms, r.aqu_sz), (None, None));
+    }
+
+    #[test]
+    fn await_weighs_both_directions() {
+        let r = Rates {
+            read_iops: Some(3.0),
+            read_await_ms: Some(1.0),
+            write_iops: Some(1.0),
+            write_await_ms: Some(5.0),
+            ..Rates::default()
+        };
+        assert!(close(r.await_ms(), 2.0));
+        assert_eq!(Rates::default().await_ms(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_figure_is_negative_or_not_a_number(a in proptest::collection::vec(any::<u32>(), 17), b in proptest::collection::vec(any::<u32>(), 17), ns in 10_000_000u64..) {
+            let line = |v: &[u32]| format!("8 0 sda {}", v.iter().map(u32::to_string).collect::<Vec<_>>().join(" "));
+            if let Some(r) = between(&row(&line(&a)), &row(&line(&b)), Nanos(ns)) {
+                let all = [r.read_iops, r.write_iops, r.discard_iops, r.flush_iops, r.read_bytes_per_s, r.write_bytes_per_s,
+                    r.discard_bytes_per_s, r.read_await_ms, r.write_await_ms, r.read_size_bytes, r.write_size_bytes,
+                    r.read_merged_pct, r.write_merged_pct, r.aqu_sz, r.busy_pct, r.busy_raw_pct, r.await_ms(), r.bytes_per_s()];
+                prop_assert!(all.into_iter().flatten().all(|v| v.is_finite() && v >= 0.0), "{r:?}");
+                prop_assert!(r.busy_pct.is_none_or(|v| v <= 100.0));
+            }
+        }
     }
 }

@@ -1,13 +1,13 @@
-//! Captured sysfs and procfs trees of real kernels, unpacked once a test binary.
+//! Captured sysfs and procfs trees of real kernels, unpacked for the tests that are running.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use blktune::sys::root::SysRoot;
 use tempfile::TempDir;
 
-/// An unpacked tree. Shared by all tests of a binary: look, do not change (see [`fresh_sysroot`]).
+/// An unpacked tree. Shared by tests that run at once: look, do not change (see [`fresh_sysroot`]).
 #[derive(Clone, Debug)]
 pub struct Fixture {
     /// The directory that `--sysroot` takes.
@@ -23,11 +23,17 @@ impl Fixture {
     }
 }
 
-/// The tree `tests/fixtures/NAME.tar.gz`, modes and links kept.
+/// The tree `tests/fixtures/NAME.tar.gz`, modes and links kept. Tests that run at once share one; it goes with the last.
 pub fn sysroot(name: &str) -> Fixture {
-    static UNPACKED: OnceLock<Mutex<HashMap<String, Fixture>>> = OnceLock::new();
+    // Weak: a static is never dropped, and would leave the directory behind.
+    static UNPACKED: OnceLock<Mutex<HashMap<String, Weak<TempDir>>>> = OnceLock::new();
     let mut unpacked = UNPACKED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    unpacked.entry(name.to_owned()).or_insert_with(|| fresh_sysroot(name)).clone()
+    if let Some(dir) = unpacked.get(name).and_then(Weak::upgrade) {
+        return Fixture { root: SysRoot::captured(dir.path()), dir };
+    }
+    let fixture = fresh_sysroot(name);
+    unpacked.insert(name.to_owned(), Arc::downgrade(&fixture.dir));
+    fixture
 }
 
 /// The same tree, unpacked for the caller alone, who may change it.

@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use blktune::sys::loopdev::{self, Fill, LoopOptions};
+use blktune::sys::name::KernelName;
 use blktune::sys::root::SysRoot;
 use blktune::units::Bytes;
 
@@ -80,6 +82,20 @@ impl LoopDevice {
         std::fs::write(&path, value).unwrap_or_else(|e| panic!("{}: writing {value:?}: {e}", path.display()));
     }
 
+    /// Puts the queue in a state that every test knows: what a new device has depends on the kernel and on the disk
+    /// below (rotational, and with it read-ahead). In this order, since `rotational` and `scheduler` move the others.
+    pub fn known_queue(&self) {
+        for (attribute, value) in [
+            ("rotational", "0"),
+            ("scheduler", "none"),
+            ("nr_requests", "128"),
+            ("nomerges", "0"),
+            ("read_ahead_kb", "128"),
+        ] {
+            self.put(attribute, value);
+        }
+    }
+
     /// The numbers of `/sys/block/NAME/stat`: read I/Os first, sectors read third, write I/Os fifth, sectors written
     /// seventh (`Documentation/block/stat.rst`).
     pub fn stat(&self) -> Vec<u64> {
@@ -110,6 +126,53 @@ impl Drop for LoopDevice {
         {
             panic!("the test left its device open: {e}");
         }
+    }
+}
+
+/// A device as it was while it lived, to ask later whether it is still there.
+pub struct Footprint {
+    name: KernelName,
+    backing_file: Option<String>,
+}
+
+impl Footprint {
+    /// Of a device that is bound now.
+    pub fn of(name: &KernelName) -> Self {
+        let footprint = Self { name: name.clone(), backing_file: backing_file(name) };
+        assert!(footprint.backing_file.is_some(), "{name} is not bound");
+        footprint
+    }
+
+    /// Whether it is still bound to the same file; waits up to five seconds for it not to be.
+    pub fn is_bound(&self) -> bool {
+        !within_seconds(5, || backing_file(&self.name) != self.backing_file)
+    }
+
+    /// Whether anything of it is left; waits up to five seconds for it not to be. Another test may have got the
+    /// number meanwhile: then it is bound to another file.
+    pub fn is_left(&self) -> bool {
+        !within_seconds(5, || {
+            let now = backing_file(&self.name);
+            !SysRoot::host().block(&self.name).exists() || (now.is_some() && now != self.backing_file)
+        })
+    }
+}
+
+fn backing_file(name: &KernelName) -> Option<String> {
+    std::fs::read_to_string(SysRoot::host().block(name).join("loop/backing_file")).ok()
+}
+
+/// Asks again and again until the answer is yes or time is up.
+pub fn within_seconds(seconds: u64, mut ask: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(seconds);
+    loop {
+        if ask() {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

@@ -9,6 +9,7 @@ pub mod fixtures;
 pub mod loopdev;
 pub mod model;
 pub mod privileged;
+pub mod pty;
 pub mod scenes;
 
 use tempfile::TempDir;

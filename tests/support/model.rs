@@ -219,6 +219,7 @@ pub fn job(name: &str, rw: Rw, bs: u64, iodepth: u32) -> Job {
         iodepth,
         numjobs: 1,
         engine: EngineKind::IoUring,
+        engine_required: false,
         direct: true,
         size: None,
         offset: Bytes(0),

@@ -240,6 +240,15 @@ pub fn known_side_effects(changes: &[Change], state: &QueueState) -> Vec<String>
         told.push(
             "scheduler: the queue is drained first; I/O waits until what is in flight is done".to_owned(),
         );
+        if state.effective("zoned").as_deref() == Some("host-managed")
+            && to != "mq-deadline"
+            && to != "deadline"
+        {
+            told.push(
+                "scheduler: before Linux 6.10 only mq-deadline keeps writes to a zone in order; others make them fail"
+                    .to_owned(),
+            );
+        }
         if let Some(n) = state.effective("nr_requests") {
             told.push(if wanted("nr_requests").is_some() {
                 "scheduler: a switch resets nr_requests, so blktune writes it after the switch".to_owned()

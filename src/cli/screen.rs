@@ -1,0 +1,138 @@
+//! `blktune [DEVICE]`: the screen, from the command line's side.
+
+use std::io::{IsTerminal as _, stdin, stdout};
+use std::path::PathBuf;
+
+use super::change_report::journal;
+use super::device_arg::resolve;
+use super::outcome::{CommandResult, Failure};
+use super::{Cli, ColorWhen, Global, sandbox_arg};
+use crate::app::model::{Options, PresetRow};
+use crate::config::color::{ColorChoice, ColorDepth, TerminalHints};
+use crate::config::theme::Theme;
+use crate::runtime::event_loop::Ending;
+use crate::runtime::screen::{self, Opening};
+use crate::runtime::stop::Stop;
+use crate::sandbox::Sandbox;
+use crate::sys::root::SysRoot;
+use crate::workload::preset::PRESETS;
+
+/// How the screen looks.
+pub(super) struct Look {
+    theme: Theme,
+    ascii: bool,
+}
+
+/// Reads the theme and what the terminal can show. Done for every command, so that a wrong theme is told at once.
+///
+/// # Errors
+/// [`Failure::Config`] for a theme that is not there or not right.
+pub(super) fn look(global: &Global) -> Result<Look, Failure> {
+    let var = |name: &str| std::env::var(name).ok();
+    let wanted = global.theme.as_deref().unwrap_or("default");
+    let theme = Theme::load(wanted, themes_dir().as_deref()).map_err(|e| Failure::Config(e.to_string()))?;
+    let choice = match global.color {
+        ColorWhen::Auto => ColorChoice::Auto,
+        ColorWhen::Always => ColorChoice::Always,
+        ColorWhen::Never => ColorChoice::Never,
+    };
+    let (no_color, colorterm, term) = (var("NO_COLOR"), var("COLORTERM"), var("TERM"));
+    let hints = TerminalHints {
+        no_color: no_color.as_deref(),
+        colorterm: colorterm.as_deref(),
+        term: term.as_deref(),
+    };
+    // The first that is set and not empty decides, as setlocale(3) has it.
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|v| var(v).filter(|s| !s.is_empty()));
+    let utf8 = locale.is_some_and(|l| {
+        let l = l.to_ascii_lowercase();
+        l.ends_with("utf-8") || l.ends_with("utf8")
+    });
+    Ok(Look { theme: theme.at_depth(ColorDepth::choose(choice, hints)), ascii: global.ascii || !utf8 })
+}
+
+/// `$XDG_CONFIG_HOME/blktune/themes`, or the same below `~/.config`.
+fn themes_dir() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let config = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|h| h.join(".config")))?;
+    Some(config.join("blktune/themes"))
+}
+
+/// Opens the screen and tells, once it is gone, how it ended and what stays changed.
+///
+/// # Errors
+/// There is no terminal, the device does not exist, or what ended the screen was an error or a signal.
+pub(super) fn open(cli: &Cli, root: SysRoot, look: Look) -> CommandResult {
+    if !stdin().is_terminal() || !stdout().is_terminal() {
+        return Err(Failure::Usage(
+            "the screen needs a terminal; without one use `blktune list`, `blktune run` and the rest (blktune --help)"
+                .to_owned(),
+        ));
+    }
+    let chosen = cli.device.as_deref().map(|typed| resolve(&root, typed)).transpose()?;
+    // Signals while the scratch file is written end the program in order, too.
+    let stop = match cli.global.sandbox {
+        Some(_) => Stop::on_signals().map_err(|e| Failure::Unexpected(e.to_string()))?,
+        None => Stop::default(),
+    };
+    let sandbox = sandbox_arg::create(cli.global.sandbox, &stop)?;
+    let result = show(cli, root, look, chosen.map(|c| c.row), sandbox.as_ref());
+    let removed = sandbox.map_or(Ok(()), sandbox_arg::remove);
+    result.and(removed)
+}
+
+fn show(
+    cli: &Cli,
+    root: SysRoot,
+    look: Look,
+    chosen: Option<crate::sys::name::KernelName>,
+    sandbox: Option<&Sandbox>,
+) -> CommandResult {
+    let sysroot = cli.global.sysroot.as_ref().map(|d| format!("sysroot {}", d.display()));
+    let place = sandbox.and_then(Sandbox::name).map(|n| format!("sandbox {n}")).or(sysroot);
+    let journal = if root.is_live() { journal(&root).ok() } else { None };
+    let options = Options {
+        ascii: look.ascii,
+        presets: presets(),
+        choose: chosen.or_else(|| sandbox.and_then(Sandbox::name).cloned()),
+    };
+    let opening = Opening {
+        root,
+        journal,
+        theme: look.theme,
+        options,
+        interval: cli.global.interval,
+        place,
+        scratch_dir: PathBuf::from("."),
+    };
+    let left = screen::open(opening).map_err(|e| Failure::Unexpected(format!("the screen: {e}")))?;
+    for line in &left.changed {
+        eprintln!("left changed: {line}");
+    }
+    if let Some(stuck) = &left.stuck {
+        eprintln!("blktune: {stuck}");
+    }
+    match left.ending {
+        Ending::Quit => Ok(()),
+        Ending::Signal(n) => Err(Failure::Signal(u8::try_from(n).unwrap_or(0))),
+        // What a terminal that closes sends.
+        Ending::TerminalGone => Err(Failure::Signal(1)),
+        Ending::ThreadFailed(name) => {
+            Err(Failure::Unexpected(format!("thread {name} failed; this is a bug")))
+        }
+    }
+}
+
+/// The presets of the workload screen: those that only read.
+fn presets() -> Vec<PresetRow> {
+    PRESETS
+        .iter()
+        .filter(|p| !p.writes())
+        .map(|p| PresetRow {
+            name: p.name.to_owned(),
+            question: p.question.to_owned(),
+            not_for: p.not_for.to_owned(),
+            job: p.job(),
+        })
+        .collect()
+}

@@ -1,0 +1,199 @@
+//! `blktune set`: change settings of devices, as one transaction.
+
+use serde_json::{Value, json};
+
+use super::change_report::{CAPTURED, ending, journal, print, warn};
+use super::device_arg::resolve;
+use super::outcome::{CommandResult, Failure};
+use super::output;
+use crate::clock::{Clock, SystemClock};
+use crate::sys::name::KernelName;
+use crate::sys::queue::QueueState;
+use crate::sys::root::SysRoot;
+use crate::tuning::catalogue;
+use crate::tuning::change::{ApplyReport, Change, Outcome};
+use crate::tuning::control::{QueueControl, SysfsQueue};
+use crate::tuning::keep::{Kept, apply_and_keep, take_back_kept};
+use crate::tuning::plan;
+
+/// Arguments of `set`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct SetArgs {
+    /// Devices, and what to set on them: `sda scheduler=bfq read_ahead_kb=512`
+    #[arg(required = true, value_name = "DEVICE|NAME=VALUE")]
+    pub items: Vec<String>,
+    /// Show what would be written, in order, and what is known to move with it; write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print one JSON document (schema blktune.set/1)
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Runs `set`.
+///
+/// # Errors
+/// Usage, lack of rights, a refused change (all put back), or settings that could not be put back.
+pub fn run(args: &SetArgs, root: &SysRoot, instead: Option<&str>) -> CommandResult {
+    let (mut devices, changes) = sort_items(&args.items)?;
+    if devices.is_empty() {
+        devices.extend(instead);
+    }
+    if devices.is_empty() {
+        return Err(Failure::Usage(
+            "no device named; write it before the changes, as in: set sda read_ahead_kb=512".to_owned(),
+        ));
+    }
+    if !root.is_live() && !args.dry_run {
+        return Err(Failure::Usage(CAPTURED.to_owned()));
+    }
+    let mut queues: Vec<SysfsQueue> = Vec::new();
+    for text in devices {
+        let found = resolve(root, text)?;
+        if let Some(note) = found.note {
+            eprintln!("blktune: {note}");
+        }
+        let id = found.id;
+        if !queues.iter().any(|q| q.id().name == id.name) {
+            queues.push(SysfsQueue::new(root.clone(), id));
+        }
+    }
+    if args.dry_run {
+        dry_run(&queues, &changes, args.json)
+    } else {
+        change(&queues, &changes, root, args.json)
+    }
+}
+
+const SCHEMA: &str = "blktune.set/1";
+
+/// Devices and changes of one list: what holds a `=` is a change, unless it is a path.
+fn sort_items(items: &[String]) -> Result<(Vec<&str>, Vec<Change>), Failure> {
+    let usage = |e: plan::SetError| Failure::Usage(e.to_string());
+    let (changes, devices): (Vec<&String>, Vec<&String>) =
+        items.iter().partition(|i| i.contains('=') && !i.starts_with('/'));
+    let changes: Vec<Change> =
+        changes.into_iter().map(|c| plan::parse_change(c)).collect::<Result<_, _>>().map_err(usage)?;
+    plan::no_duplicates(&changes).map_err(usage)?;
+    if changes.is_empty() {
+        return Err(Failure::Usage(format!(
+            "nothing to set; write NAME=VALUE behind the device (blktune changes {})",
+            catalogue::CHANGEABLE.join(", ")
+        )));
+    }
+    Ok((devices.into_iter().map(String::as_str).collect(), changes))
+}
+
+fn change(queues: &[SysfsQueue], changes: &[Change], root: &SysRoot, as_json: bool) -> CommandResult {
+    for queue in queues {
+        let state = queue.read();
+        let legal = changes.iter().all(|c| plan::refusal(c, &state).is_none());
+        if let Some(e) = queue.write_error().filter(|_| legal) {
+            return Err(Failure::NotPermitted(e.to_string()));
+        }
+    }
+    let journal = journal(root)?;
+    let time = SystemClock.wall().0 / 1_000_000_000;
+    let mut done: Vec<(&SysfsQueue, Kept)> = Vec::new();
+    let (mut cause, mut why) = (None, None);
+    for queue in queues {
+        let kept = apply_and_keep(&journal, queue, queue.id(), changes, time);
+        (cause, why) = (kept.applied.cause, kept.applied.why.clone());
+        done.push((queue, kept));
+        if cause.is_some() {
+            let because = format!("{} refused its part", queue.id().name);
+            let others = done.len() - 1;
+            for (queue, kept) in &mut done[..others] {
+                take_back_kept(&journal, *queue, queue.id(), kept, &because);
+            }
+            break;
+        }
+    }
+    let mut report = ApplyReport::default();
+    for (_, kept) in &done {
+        report.changes.extend(kept.applied.report.changes.iter().cloned());
+        report.side_effects.extend(kept.applied.report.side_effects.iter().cloned());
+        report.not_restored.extend(kept.applied.report.not_restored.iter().cloned());
+        if let Some(w) = &kept.warning {
+            warn(w);
+        }
+    }
+    report.rolled_back = cause.is_some() && done.iter().all(|(_, k)| k.applied.report.rolled_back);
+    print(&report, SCHEMA, as_json)?;
+    if !as_json && cause.is_none() {
+        for (queue, _) in done.iter().filter(|(_, k)| k.entry.is_some()) {
+            eprintln!("take it back with: blktune undo {}", queue.id().name);
+        }
+    }
+    ending(&report, cause, why.as_deref())
+}
+
+fn dry_run(queues: &[SysfsQueue], changes: &[Change], as_json: bool) -> CommandResult {
+    let mut foreseen: Vec<Foreseen<'_>> = Vec::new();
+    let mut effects: Vec<(&KernelName, String)> = Vec::new();
+    for queue in queues {
+        let state = queue.read();
+        let device = &queue.id().name;
+        foreseen.extend(plan::order(changes).into_iter().map(|c| Foreseen::of(device, c, &state)));
+        effects.extend(catalogue::known_side_effects(changes, &state).into_iter().map(|e| (device, e)));
+    }
+    let told = if as_json {
+        let effects: Vec<Value> =
+            effects.iter().map(|(device, effect)| json!({"device": device, "effect": effect})).collect();
+        let changes: Vec<Value> = foreseen.iter().map(Foreseen::json).collect();
+        format!(
+            "{:#}\n",
+            json!({"schema": SCHEMA, "dry_run": true, "changes": changes, "side_effects": [],
+                   "known_side_effects": effects, "rolled_back": false})
+        )
+    } else {
+        let moves = effects.iter().map(|(device, effect)| format!("{device} known to move: {effect}\n"));
+        foreseen.iter().map(Foreseen::line).chain(moves).collect()
+    };
+    output::text(&told)?;
+    let refused: Vec<String> = foreseen
+        .iter()
+        .filter_map(|f| f.problem.as_ref().map(|why| format!("{} {}: {why}", f.device, f.change.name)))
+        .collect();
+    if refused.is_empty() { Ok(()) } else { Err(Failure::Refused(refused.join("; "))) }
+}
+
+/// One change of a dry run.
+struct Foreseen<'a> {
+    device: &'a KernelName,
+    change: &'a Change,
+    before: Option<String>,
+    same: bool,
+    problem: Option<String>,
+}
+
+impl<'a> Foreseen<'a> {
+    fn of(device: &'a KernelName, change: &'a Change, state: &QueueState) -> Self {
+        let before = state.effective(&change.name);
+        let same = before.as_deref().is_some_and(|b| plan::same_value(&change.name, &change.requested, b));
+        Self { device, change, before, same, problem: plan::refusal(change, state) }
+    }
+
+    fn line(&self) -> String {
+        let Change { name, requested } = self.change;
+        let (device, before) = (self.device, self.before.as_deref().unwrap_or("-"));
+        match &self.problem {
+            Some(why) => format!("{device} {name} {before} -> {requested} would be refused: {why}\n"),
+            None if self.same => format!("{device} {name} is {before} already\n"),
+            None => format!("{device} {name} {before} -> {requested} would be written\n"),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let outcome = match (&self.problem, self.same) {
+            (Some(_), _) => Some(Outcome::Refused),
+            (None, true) => Some(Outcome::Unchanged),
+            // Only the kernel knows.
+            (None, false) => None,
+        };
+        json!({
+            "device": self.device, "name": self.change.name, "requested": self.change.requested,
+            "before": self.before, "effective": null, "outcome": outcome, "message": self.problem,
+        })
+    }
+}

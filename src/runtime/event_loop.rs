@@ -1,0 +1,124 @@
+//! The loop that ties the pure state to the outside. Generic over backend and sources: the very loop that ships is
+//! what tests drive.
+
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use ratatui::Terminal;
+use ratatui::backend::Backend;
+
+use super::event::Event;
+use crate::app::effect::Effect;
+use crate::app::message::Message;
+use crate::app::model::Model;
+use crate::app::update::update;
+use crate::clock::Clock;
+use crate::config::theme::Theme;
+use crate::ui;
+use crate::units::Nanos;
+
+/// At most one frame in this time: a burst of messages is one redraw.
+const FRAME: Nanos = Nanos(16_000_000);
+
+/// Time passes for the state this often.
+const TICK: Nanos = Nanos::SECOND;
+
+/// Messages digested before a frame gets its turn again.
+const BURST: usize = 256;
+
+/// Why the loop ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The person left.
+    Quit,
+    /// A signal came.
+    Signal(i32),
+    /// The terminal's other end was closed, or it can not be written.
+    TerminalGone,
+    /// A thread ended by a panic.
+    ThreadFailed(String),
+}
+
+/// What the loop needs beside the state: how to draw, what time it is, and whether it may still draw.
+pub struct Surroundings<'a> {
+    /// Colours by role.
+    pub theme: &'a Theme,
+    /// Where ticks and frame times come from.
+    pub clock: &'a dyn Clock,
+    /// The wall clock as it is shown.
+    pub wall: &'a dyn Fn() -> String,
+    /// False once the terminal was given back by somebody else (a panic).
+    pub may_draw: &'a dyn Fn() -> bool,
+}
+
+/// Runs until something ends it. Effects go to `carry_out`, in order.
+pub fn run<B: Backend>(
+    terminal: &mut Terminal<B>,
+    model: &mut Model,
+    events: &Receiver<Event>,
+    around: &Surroundings<'_>,
+    carry_out: &mut dyn FnMut(Effect),
+) -> Ending {
+    let mut last_frame: Option<Nanos> = None;
+    let mut next_tick = Nanos(0);
+    let mut dirty = true;
+    loop {
+        let now = around.clock.monotonic();
+        if now >= next_tick {
+            next_tick = Nanos(now.0 + TICK.0);
+            digest(model, Message::Tick { now, wall: (around.wall)() }, carry_out);
+        }
+        dirty |= model.take_dirty();
+        let frame_due = last_frame.is_none_or(|t| now.since(t) >= FRAME);
+        if dirty && frame_due {
+            if !(around.may_draw)() || terminal.draw(|frame| ui::render(model, around.theme, frame)).is_err()
+            {
+                // A thread's panic gives the terminal back before its failure is told here.
+                return failure_told(events).unwrap_or(Ending::TerminalGone);
+            }
+            dirty = false;
+            last_frame = Some(now);
+        }
+        let until = match last_frame {
+            Some(t) if dirty => Nanos(t.0 + FRAME.0).min(next_tick),
+            _ => next_tick,
+        };
+        let wait: Duration = until.since(around.clock.monotonic()).duration();
+        let mut event = match events.recv_timeout(wait) {
+            Ok(event) => Some(event),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return Ending::Quit,
+        };
+        for _ in 0..BURST {
+            match event {
+                None => break,
+                Some(Event::Message(m)) => digest(model, m, carry_out),
+                Some(Event::Signal(n)) => return Ending::Signal(n),
+                Some(Event::TerminalGone) => return Ending::TerminalGone,
+                Some(Event::ThreadFailed(name)) => return Ending::ThreadFailed(name),
+            }
+            if model.leaving {
+                return Ending::Quit;
+            }
+            event = events.try_recv().ok();
+        }
+    }
+}
+
+fn digest(model: &mut Model, message: Message, carry_out: &mut dyn FnMut(Effect)) {
+    for effect in update(model, message) {
+        carry_out(effect);
+    }
+}
+
+/// Whether a thread's failure is on its way; it is sent right after its panic was reported.
+fn failure_told(events: &Receiver<Event>) -> Option<Ending> {
+    let patience = Duration::from_millis(200);
+    loop {
+        match events.recv_timeout(patience).ok()? {
+            Event::ThreadFailed(name) => return Some(Ending::ThreadFailed(name)),
+            Event::Signal(n) => return Some(Ending::Signal(n)),
+            Event::Message(_) | Event::TerminalGone => {}
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! L6: threads, terminal, signals, and the loop that ties them to the pure state.
+
+pub mod conductor;
+pub mod control;
+pub mod event;
+pub mod event_loop;
+pub mod input;
+pub mod outside;
+pub mod sampler;
+pub mod screen;
+pub mod signals;
+pub mod stop;
+pub mod terminal;
+pub mod thread;
+pub mod watcher;

@@ -1,0 +1,105 @@
+//! Carries out the effects of the state: each on a thread that may block, never on the loop's own.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crossbeam_channel::Sender;
+
+use super::conductor::{Conductor, Order};
+use super::control::Control;
+use super::event::Event;
+use super::watcher::{Ask, Asks};
+use crate::app::effect::Effect;
+use crate::app::message::{Level, Message};
+use crate::sys::root::SysRoot;
+
+/// How long a run may take to end after it was told to.
+const RUN_ENDS_WITHIN: Duration = Duration::from_millis(1500);
+
+/// Everything outside of the state.
+pub struct Outside {
+    root: SysRoot,
+    events: Sender<Event>,
+    asks: Asks,
+    control: Option<Control>,
+    scratch_dir: PathBuf,
+    run: Option<Conductor>,
+}
+
+impl Outside {
+    /// `control` is None where nothing can be changed (a captured tree); `scratch_dir` is where scratch files go.
+    #[must_use]
+    pub fn new(
+        root: SysRoot,
+        events: Sender<Event>,
+        asks: Asks,
+        control: Option<Control>,
+        scratch_dir: PathBuf,
+    ) -> Self {
+        Self { root, events, asks, control, scratch_dir, run: None }
+    }
+
+    /// Carries out one effect, or starts to.
+    pub fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::ReadQueue(name) => self.ask(Ask::ReadQueue(name)),
+            Effect::Watch(names) => self.ask(Ask::Watch(names)),
+            Effect::Apply { device, changes } => match &self.control {
+                Some(control) => control.apply(device, changes),
+                None => self.tell(Message::Applied { device, result: Err(CAPTURED.to_owned()) }),
+            },
+            Effect::PlanUndo { device } => match &self.control {
+                Some(control) => control.plan_undo(device),
+                None => self.tell(Message::UndoPlan { device, plan: Err(CAPTURED.to_owned()) }),
+            },
+            Effect::Undo { device } => match &self.control {
+                Some(control) => control.undo(device),
+                None => self.tell(Message::UndoDone { device, result: Err(CAPTURED.to_owned()) }),
+            },
+            Effect::StartRun { .. } if !self.root.is_live() => {
+                self.tell(Message::RunFinished(Err(
+                    "a captured tree can be looked at, not measured".to_owned()
+                )));
+            }
+            Effect::StartRun { job, target, busy_ok } => {
+                let order = Order { job: *job, target, scratch_dir: self.scratch_dir.clone(), busy_ok };
+                match Conductor::start(self.root.clone(), order, &self.events) {
+                    Ok(run) => self.run = Some(run),
+                    Err(e) => self.tell(Message::RunFinished(Err(format!("no thread can be started: {e}")))),
+                }
+            }
+            Effect::StopRun => {
+                if let Some(run) = &self.run {
+                    run.stop();
+                }
+            }
+            // The loop sees that the state is leaving.
+            Effect::Quit => {}
+        }
+    }
+
+    /// Stops what is going on. The words say what could not be stopped in time.
+    #[must_use]
+    pub fn leave(self) -> Option<String> {
+        let run = self.run?;
+        run.stop();
+        let ended = run.join(RUN_ENDS_WITHIN);
+        (!ended).then(|| "the run's device does not answer; its threads were left behind".to_owned())
+    }
+
+    fn ask(&self, ask: Ask) {
+        if self.asks.send(ask).is_err() {
+            self.tell(Message::Notice(
+                Level::Error,
+                "the watcher has ended; what is shown no longer moves".to_owned(),
+            ));
+        }
+    }
+
+    fn tell(&self, message: Message) {
+        // The loop is the caller, so it listens.
+        let _ = self.events.send(Event::Message(message));
+    }
+}
+
+const CAPTURED: &str = "a captured tree can be looked at, not changed";

@@ -1,0 +1,183 @@
+//! Keeps the state of devices and queues true: a poll tells the truth, notify only wakes it early.
+//!
+//! inotify alone would miss what the kernel itself changes (`nr_requests` on a switch, read-ahead raised by
+//! `rotational`) and what an ioctl sets (`blockdev --setra`), which raise no event.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use notify::event::{AccessKind, AccessMode, EventKind};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+
+use super::event::Event;
+use crate::app::message::Message;
+use crate::sys::device::Device;
+use crate::sys::inventory;
+use crate::sys::name::KernelName;
+use crate::sys::queue::QueueState;
+use crate::sys::root::SysRoot;
+
+/// Time between two polls when nothing wakes it.
+const POLL: Duration = Duration::from_secs(1);
+
+/// After an event the kernel is given this long to finish what it began, and a burst of events is one poll.
+const SETTLE: Duration = Duration::from_millis(20);
+
+/// What the watcher is asked to do.
+#[derive(Debug)]
+pub enum Ask {
+    /// Keep reading the queues of these devices, and no others.
+    Watch(Vec<KernelName>),
+    /// Read this queue now and answer even if nothing changed.
+    ReadQueue(KernelName),
+    /// Something may have changed.
+    Wake,
+}
+
+/// The asking end.
+pub type Asks = Sender<Ask>;
+
+/// Both ends of the channel to the watcher. Unbounded in theory, a handful in practice: only keys and inotify ask.
+#[must_use]
+pub fn asks() -> (Asks, Receiver<Ask>) {
+    crossbeam_channel::unbounded()
+}
+
+/// The watcher's state, on its thread.
+pub struct Watcher {
+    root: SysRoot,
+    events: Sender<Event>,
+    asks: Receiver<Ask>,
+    inotify: Option<RecommendedWatcher>,
+    woken: Receiver<()>,
+    watched: Vec<KernelName>,
+    last_devices: Option<Vec<Device>>,
+    last_queues: HashMap<KernelName, QueueState>,
+}
+
+impl Watcher {
+    /// A watcher that knows the devices already shown.
+    #[must_use]
+    pub fn new(root: SysRoot, events: Sender<Event>, asks: Receiver<Ask>, devices: Vec<Device>) -> Self {
+        let (wake, woken) = bounded(1);
+        let inotify = if root.is_live() { start_inotify(&root, wake) } else { None };
+        Self {
+            root,
+            events,
+            asks,
+            inotify,
+            woken,
+            watched: Vec::new(),
+            last_devices: Some(devices),
+            last_queues: HashMap::new(),
+        }
+    }
+
+    /// Polls until the loop stops listening.
+    pub fn run(mut self) {
+        loop {
+            let go_on = crossbeam_channel::select! {
+                recv(self.asks) -> ask => match ask {
+                    Ok(ask) => self.answer(ask),
+                    Err(_) => return,
+                },
+                recv(self.woken) -> _ => {
+                    std::thread::sleep(SETTLE);
+                    while self.woken.try_recv().is_ok() {}
+                    self.poll()
+                },
+                default(POLL) => self.poll(),
+            };
+            if !go_on {
+                return;
+            }
+        }
+    }
+
+    fn answer(&mut self, ask: Ask) -> bool {
+        match ask {
+            Ask::Watch(names) => {
+                self.last_queues.retain(|name, _| names.contains(name));
+                self.watch_directories(&names);
+                self.watched = names;
+                self.poll_queues()
+            }
+            Ask::ReadQueue(name) => {
+                self.last_queues.remove(&name);
+                self.read_queue(&name)
+            }
+            Ask::Wake => self.poll(),
+        }
+    }
+
+    fn poll(&mut self) -> bool {
+        self.poll_devices() && self.poll_queues()
+    }
+
+    fn poll_devices(&mut self) -> bool {
+        let devices = inventory::scan(&self.root).unwrap_or_default();
+        if self.last_devices.as_ref() == Some(&devices) {
+            return true;
+        }
+        self.last_devices = Some(devices.clone());
+        self.send(Message::Inventory(devices))
+    }
+
+    fn poll_queues(&mut self) -> bool {
+        let names = self.watched.clone();
+        names.iter().all(|name| self.read_queue(name))
+    }
+
+    fn read_queue(&mut self, name: &KernelName) -> bool {
+        let state = QueueState::read(&self.root, name);
+        if self.last_queues.get(name) == Some(&state) {
+            return true;
+        }
+        self.last_queues.insert(name.clone(), state.clone());
+        self.send(Message::Queue { device: name.clone(), state })
+    }
+
+    /// One inotify watch a queue directory: a foreign write is seen at once. Where inotify is missing or full the
+    /// poll alone has to do.
+    fn watch_directories(&mut self, names: &[KernelName]) {
+        let Some(inotify) = &mut self.inotify else { return };
+        for old in self.watched.iter().filter(|n| !names.contains(n)) {
+            let _ = inotify.unwatch(&self.root.queue(old));
+        }
+        for new in names.iter().filter(|n| !self.watched.contains(n)) {
+            let _ = inotify.watch(&self.root.queue(new), RecursiveMode::NonRecursive);
+        }
+    }
+
+    fn send(&self, message: Message) -> bool {
+        self.events.send(Event::Message(message)).is_ok()
+    }
+}
+
+fn start_inotify(root: &SysRoot, wake: Sender<()>) -> Option<RecommendedWatcher> {
+    let dev: PathBuf = root.dev_dir();
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        if event.is_ok_and(|e| tells_of_a_change(&e, &dev)) {
+            // Full means that a poll is due already.
+            let _ = wake.try_send(());
+        }
+    })
+    .ok()?;
+    // Device nodes come and go here; in /sys/block itself nothing is reported.
+    let _ = watcher.watch(&root.dev_dir(), RecursiveMode::NonRecursive);
+    Some(watcher)
+}
+
+/// Writes count, reads do not: our own reading of the attributes opens and closes them all the time. Below `/dev`
+/// only nodes that come and go matter, not what is written to them.
+fn tells_of_a_change(event: &notify::Event, dev: &std::path::Path) -> bool {
+    match event.kind {
+        EventKind::Create(_) | EventKind::Remove(_) => true,
+        EventKind::Modify(_) | EventKind::Access(AccessKind::Close(AccessMode::Write)) => {
+            !event.paths.iter().any(|p| p.starts_with(dev))
+        }
+        _ => false,
+    }
+}

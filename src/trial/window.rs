@@ -1,0 +1,80 @@
+//! The device's own counters at both edges of the measured window.
+
+use super::result::DeviceWindow;
+use crate::sys::attr;
+use crate::sys::diskstats::{Counters, parse_line};
+use crate::sys::name::KernelName;
+use crate::sys::root::SysRoot;
+use crate::units::Bytes;
+use crate::workload::live::Progress;
+use crate::workload::run::{Observer, RunOutcome};
+
+/// Takes the counters when the run says so, and passes progress on.
+pub(super) struct Window<'a> {
+    root: &'a SysRoot,
+    row: Option<&'a KernelName>,
+    progress: &'a mut dyn FnMut(Progress),
+    opened: Option<Counters>,
+    closed: Option<Counters>,
+}
+
+impl<'a> Window<'a> {
+    pub(super) fn new(
+        root: &'a SysRoot,
+        row: Option<&'a KernelName>,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Self {
+        Self { root, row, progress, opened: None, closed: None }
+    }
+
+    /// What the device did between the edges. None without a device, or if it was replaced meanwhile: counters that
+    /// fall belong to another device of the same name.
+    pub(super) fn device(&self, outcome: &RunOutcome) -> Option<DeviceWindow> {
+        let (a, b) = (self.opened?, self.closed?);
+        let read = b.read.ios.checked_sub(a.read.ios)?;
+        let write = b.write.ios.checked_sub(a.write.ios)?;
+        let read_bytes = Bytes(b.read.sectors.bytes().0.checked_sub(a.read.sectors.bytes().0)?);
+        let write_bytes = Bytes(b.write.sectors.bytes().0.checked_sub(a.write.sectors.bytes().0)?);
+        let merged = (b.read.merges + b.write.merges).checked_sub(a.read.merges + a.write.merges)?;
+        let engine = outcome.total.read.bytes.0 + outcome.total.write.bytes.0;
+        Some(DeviceWindow {
+            name: self.row?.clone(),
+            read_ios: read,
+            read_bytes,
+            write_ios: write,
+            write_bytes,
+            read_size_bytes: ratio(read_bytes.0, read),
+            write_size_bytes: ratio(write_bytes.0, write),
+            merged,
+            engine_share: ratio(engine, read_bytes.0 + write_bytes.0),
+        })
+    }
+
+    fn counters(&self) -> Option<Counters> {
+        counters(self.root, self.row?)
+    }
+}
+
+impl Observer for Window<'_> {
+    fn window_opens(&mut self) {
+        self.opened = self.counters();
+    }
+    fn window_closes(&mut self) {
+        self.closed = self.counters();
+    }
+    fn progress(&mut self, progress: Progress) {
+        (self.progress)(progress);
+    }
+}
+
+/// The counters of one device or partition, from its own `stat` attribute: the same numbers as its row of
+/// `/proc/diskstats` without number and name, and without making the kernel sum up every other device.
+pub(super) fn counters(root: &SysRoot, row: &KernelName) -> Option<Counters> {
+    let text = attr::read(&root.class_block(row).join("stat")).ok()?;
+    parse_line(&format!("0 0 {} {text}", row.kernel())).map(|r| r.counters)
+}
+
+#[allow(clippy::cast_precision_loss)] // a mean
+fn ratio(a: u64, b: u64) -> Option<f64> {
+    (b > 0).then(|| a as f64 / b as f64)
+}

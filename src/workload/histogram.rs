@@ -1,0 +1,313 @@
+//! Latencies, counted in buckets that keep three significant digits from a nanosecond to a hundred seconds.
+//!
+//! Values below 2048 ns have a bucket each; above, every power of two is cut into 1024, so that a bucket is at most a
+//! thousandth of its value wide. Recording is a shift, an addition and four sums: this runs once for every I/O, and what
+//! it costs the measured program is part of what is measured. That is why it is not taken from a crate: a general
+//! histogram checks, resizes and answers a `Result` for each value, and mean and deviation from its buckets are not
+//! exact.
+
+use super::live::LivePercentiles;
+use super::result::LatencySummary;
+use crate::units::Nanos;
+
+/// log2 of the buckets in an octave.
+const BITS: u32 = 10;
+/// The largest latency told apart; longer ones are counted in its bucket (their sum and maximum stay exact).
+const MOST: u64 = 100 * 1_000_000_000;
+/// log2 of the buckets in a group. Groups that were never touched are passed over, so that merging, emptying and
+/// looking up cost what was used and not what there is.
+const GROUP_BITS: usize = 6;
+const GROUP: usize = 1 << GROUP_BITS;
+const GROUPS: usize = index_of(MOST) / GROUP + 1;
+const BUCKETS: usize = GROUPS * GROUP;
+
+/// A distribution of latencies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Box<[u64; BUCKETS]>,
+    touched: [bool; GROUPS],
+    count: u64,
+    sum: u64,
+    squares: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Histogram {
+    /// An empty one; all its memory is taken here.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            counts: zeroed(),
+            touched: [false; GROUPS],
+            count: 0,
+            sum: 0,
+            squares: 0,
+            min: u64::MAX,
+            max: 0,
+        }
+    }
+
+    /// Counts one latency, in nanoseconds.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        let index = index_of(ns.min(MOST));
+        self.counts[index] += 1;
+        self.touched[index >> GROUP_BITS] = true;
+        self.count += 1;
+        self.sum += ns;
+        self.squares += u128::from(ns) * u128::from(ns);
+        self.min = self.min.min(ns);
+        self.max = self.max.max(ns);
+    }
+
+    /// How many were counted.
+    #[must_use]
+    pub const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        for group in other.used() {
+            self.touched[group] = true;
+            let at = group * GROUP..(group + 1) * GROUP;
+            for (mine, theirs) in self.counts[at.clone()].iter_mut().zip(&other.counts[at]) {
+                *mine += theirs;
+            }
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Empties it, keeping its memory.
+    pub fn clear(&mut self) {
+        for group in 0..GROUPS {
+            if std::mem::take(&mut self.touched[group]) {
+                self.counts[group * GROUP..(group + 1) * GROUP].fill(0);
+            }
+        }
+        (self.count, self.sum, self.squares, self.min, self.max) = (0, 0, 0, u64::MAX, 0);
+    }
+
+    /// The groups that hold anything, in ascending order.
+    fn used(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..GROUPS).filter(|g| self.touched[*g])
+    }
+
+    /// The latency that at least `per_10_000` of ten thousand I/Os did not exceed, to a thousandth: the top of the bucket
+    /// that holds the I/O of rank ceil(p n), never more than the maximum. None where fewer than one I/O lies beyond
+    /// it (p99.9 needs a thousand): such a figure would only be the maximum under another name.
+    #[must_use]
+    pub fn percentile(&self, per_10_000: u32) -> Option<Nanos> {
+        let [p] = self.percentiles([per_10_000]);
+        p
+    }
+
+    /// Several percentiles in one pass; `wanted` in ascending order.
+    #[must_use]
+    pub fn percentiles<const N: usize>(&self, wanted: [u32; N]) -> [Option<Nanos>; N] {
+        debug_assert!(wanted.is_sorted());
+        let mut out = [None; N];
+        let n = u128::from(self.count);
+        // Ranks from 1; 0 for those that are not supported.
+        let ranks = wanted.map(|p| {
+            let beyond = n * u128::from(10_000u32.saturating_sub(p));
+            let rank = (n * u128::from(p)).div_ceil(10_000).max(1);
+            if beyond < 10_000 { 0 } else { u64::try_from(rank).unwrap_or(u64::MAX) }
+        });
+        let mut next = 0;
+        let mut seen = 0u64;
+        for group in self.used() {
+            let before = group * GROUP;
+            let counts = &self.counts[before..before + GROUP];
+            let inside: u64 = counts.iter().sum();
+            if seen + inside < ranks[next] {
+                seen += inside;
+                continue;
+            }
+            for (i, count) in counts.iter().enumerate() {
+                seen += count;
+                while next < N && seen >= ranks[next] {
+                    if ranks[next] > 0 {
+                        out[next] = Some(Nanos(top_of(before + i).clamp(self.min, self.max)));
+                    }
+                    next += 1;
+                }
+            }
+            if next == N {
+                break;
+            }
+        }
+        out
+    }
+
+    /// Mean and standard deviation (of these I/Os, not an estimate for others), from exact sums; None if empty.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // fifteen digits are more than a clock has
+    pub fn mean_and_deviation(&self) -> Option<(f64, f64)> {
+        if self.count == 0 {
+            return None;
+        }
+        let n = u128::from(self.count);
+        let sum = u128::from(self.sum);
+        // n times the sum of squares minus the square of the sum is n squared variances, and never negative.
+        let variance = match (n.checked_mul(self.squares), sum.checked_mul(sum)) {
+            (Some(a), Some(b)) => a.saturating_sub(b) as f64 / (n as f64 * n as f64),
+            _ => (self.squares as f64 / n as f64 - (sum as f64 / n as f64).powi(2)).max(0.0),
+        };
+        Some((sum as f64 / n as f64, variance.sqrt()))
+    }
+
+    /// All of it as results show it; None if empty.
+    #[must_use]
+    pub fn summary(&self) -> Option<LatencySummary> {
+        let (mean, stddev) = self.mean_and_deviation()?;
+        let [p50, p90, p95, p99, p99_9, p99_99] =
+            self.percentiles([5_000, 9_000, 9_500, 9_900, 9_990, 9_999]);
+        Some(LatencySummary {
+            min: Some(Nanos(self.min)),
+            mean: Some(mean),
+            stddev: Some(stddev),
+            max: Some(Nanos(self.max)),
+            p50,
+            p90,
+            p95,
+            p99,
+            p99_9,
+            p99_99,
+        })
+    }
+
+    /// The few percentiles that a running job shows.
+    #[must_use]
+    pub fn live(&self) -> LivePercentiles {
+        let [p50, p95, p99, p99_9] = self.percentiles([5_000, 9_500, 9_900, 9_990]);
+        LivePercentiles { p50, p95, p99, p99_9 }
+    }
+}
+
+/// The buckets, made on the heap: a quarter of a MiB is too much for a thread's stack to pass through.
+fn zeroed() -> Box<[u64; BUCKETS]> {
+    let Ok(counts) = vec![0; BUCKETS].into_boxed_slice().try_into() else {
+        unreachable!("the slice has the length of the array");
+    };
+    counts
+}
+
+#[allow(clippy::cast_possible_truncation)] // at most MOST goes in, so a small number comes out
+const fn index_of(ns: u64) -> usize {
+    // The bit that makes the octave; everything below two octaves' worth keeps its single nanoseconds.
+    let shift = (ns | (1 << BITS)).ilog2() - BITS;
+    ((shift << BITS) as usize) + (ns >> shift) as usize
+}
+
+/// The largest value that lands in a bucket.
+const fn top_of(index: usize) -> u64 {
+    let index = index as u64;
+    if index < 2 << BITS {
+        return index;
+    }
+    let shift = (index >> BITS) - 1;
+    (((index - (shift << BITS)) + 1) << shift) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut h = Histogram::new();
+        for v in values {
+            h.record(*v);
+        }
+        h
+    }
+
+    /// Latencies of every size, as many short as long.
+    fn latencies() -> impl Strategy<Value = Vec<u64>> {
+        proptest::collection::vec(
+            (0u32..40, any::<u64>()).prop_map(|(bits, v)| v & ((1 << bits) - 1)),
+            1..3000,
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_agree_with_a_sorted_list(values in latencies()) {
+            let h = of(&values);
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            let n = sorted.len();
+            for p in [1u32, 5_000, 9_000, 9_500, 9_900, 9_990, 9_999] {
+                let supported = n * (10_000 - p as usize) >= 10_000;
+                let got = h.percentile(p);
+                prop_assert_eq!(got.is_some(), supported, "p {} of {}", p, n);
+                if let Some(got) = got {
+                    let rank = (n * p as usize).div_ceil(10_000).max(1);
+                    let exact = sorted[rank - 1];
+                    let shown = exact.min(MOST);
+                    prop_assert!(got.0 >= shown && got.0 <= (shown + shown / 1000).max(shown), "p {}: {} for {}", p, got.0, exact);
+                }
+            }
+            let s = h.summary().unwrap();
+            prop_assert_eq!((s.min, s.max), (Some(Nanos(sorted[0])), Some(Nanos(sorted[n - 1]))));
+        }
+
+        #[test]
+        #[allow(clippy::cast_precision_loss)] // the oracle is in floating point
+        fn mean_and_deviation_are_those_of_the_values(values in proptest::collection::vec(0u64..1 << 36, 1..500)) {
+            let n = values.len() as f64;
+            let mean = values.iter().map(|v| *v as f64).sum::<f64>() / n;
+            let deviation = (values.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / n).sqrt();
+            let (m, d) = of(&values).mean_and_deviation().unwrap();
+            prop_assert!((m - mean).abs() <= mean * 1e-12 && (d - deviation).abs() <= deviation * 1e-9 + 1e-3, "{} {} {} {}", m, mean, d, deviation);
+        }
+
+        #[test]
+        fn merging_is_recording_everything(a in latencies(), b in latencies()) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let all: Vec<u64> = a.iter().chain(&b).copied().collect();
+            prop_assert_eq!(&merged, &of(&all));
+            merged.clear();
+            prop_assert_eq!(merged, Histogram::new());
+        }
+
+        #[test]
+        fn a_bucket_holds_a_thousandth(v in 0u64..=MOST) {
+            let i = index_of(v);
+            prop_assert!(i < BUCKETS && top_of(i) >= v && top_of(i) - v <= v / 1000);
+            prop_assert!(i == 0 || top_of(i - 1) < v);
+        }
+    }
+
+    #[test]
+    fn longer_than_a_hundred_seconds_is_counted_and_its_maximum_is_exact() {
+        let h = of(&[5, MOST * 3]);
+        assert_eq!(h.summary().unwrap().max, Some(Nanos(MOST * 3)));
+        assert_eq!(h.percentile(5_000), Some(Nanos(5)));
+    }
+
+    #[test]
+    fn nothing_recorded_says_nothing() {
+        assert_eq!(Histogram::new().summary(), None);
+        assert_eq!(Histogram::new().live(), LivePercentiles::default());
+    }
+
+    #[test]
+    fn one_io_has_no_median() {
+        let s = of(&[7]).summary().unwrap();
+        assert_eq!((s.min, s.mean, s.stddev, s.p50), (Some(Nanos(7)), Some(7.0), Some(0.0), None));
+    }
+}

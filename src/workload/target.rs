@@ -1,0 +1,263 @@
+//! What is read: a block device, a file, or a scratch file of our own. Opened for reading only, and checked first.
+
+use std::io;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
+use rustix::io::Errno;
+
+use super::buffer::Arena;
+use super::engine::Source;
+use super::job::Job;
+use super::pattern::Region;
+use crate::sys::attr::clean;
+use crate::sys::device::DevNum;
+use crate::sys::name::KernelName;
+use crate::sys::root::SysRoot;
+use crate::units::Bytes;
+
+/// What sort of thing is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetKind {
+    /// A block device or partition.
+    Device,
+    /// A file that was there before.
+    File,
+    /// A file of our own, without a name, gone when it is closed.
+    Scratch,
+}
+
+/// The row of `/proc/diskstats` that counts a target's I/O, and the device whose settings rule it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backing {
+    /// The device or partition that the I/O goes to.
+    pub row: KernelName,
+    /// The whole device.
+    pub whole: KernelName,
+}
+
+/// Why a target can not be used: what it is, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// No such file or device.
+    #[error("{0}: {1}; give a block device, a file, or a directory for a scratch file")]
+    Open(String, io::Error),
+    /// Rights are missing.
+    #[error("{0}: not permitted to read; run as root (sudo, doas or run0) or give a file of your own")]
+    NotPermitted(String),
+    /// Neither file nor block device.
+    #[error("{0}: {1}; only block devices, files and directories can be measured")]
+    WrongType(String, &'static str),
+    /// The file system or device has no direct I/O.
+    #[error("{0}: this file system has no direct I/O; use --set direct=false or another place")]
+    NoDirect(String),
+    /// Block size or offset off the step of direct I/O.
+    #[error(
+        "{shown}: {what}={value} is not a multiple of {step}, the step of direct I/O here; use a multiple, or --set direct=false"
+    )]
+    Misaligned {
+        /// The target.
+        shown: String,
+        /// `bs` or `offset`.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+        /// The step.
+        step: u32,
+    },
+    /// Nothing to read.
+    #[error(
+        "{shown}: {size} from offset {offset} holds not one block of {bs}; use a smaller bs, size or offset, or a larger target"
+    )]
+    Empty {
+        /// The target.
+        shown: String,
+        /// What it holds or was limited to.
+        size: Bytes,
+        /// Where reading would begin.
+        offset: Bytes,
+        /// The block size.
+        bs: Bytes,
+    },
+    /// A scratch file can not be made, or there is no room for it.
+    #[error("{0}")]
+    NoScratch(String),
+    /// A system call failed on the opened target.
+    #[error("{0}: {1}: {2}")]
+    Io(String, &'static str, io::Error),
+    /// Stopped while the scratch file was written.
+    #[error("stopped while the scratch file was written")]
+    Stopped,
+}
+
+/// An opened target.
+#[derive(Debug)]
+pub struct Target {
+    /// What results call it.
+    pub shown: String,
+    /// What it is.
+    pub kind: TargetKind,
+    /// Its size when it was opened.
+    pub size: Bytes,
+    /// The row that counts its I/O; None where the file system has no device of its own (tmpfs, btrfs, overlay, network).
+    pub backing: Option<Backing>,
+    /// What offsets and lengths of direct I/O have to be multiples of.
+    pub step: u32,
+    fd: OwnedFd,
+    reopen: PathBuf,
+}
+
+impl Target {
+    /// Opens what the operator named: a kernel name, or a path to a block device or file. A directory is not opened here
+    /// but answered with `Ok(None)`, since a scratch file has to be made in it (see [`super::scratch`]).
+    ///
+    /// # Errors
+    /// Nothing there, no rights, or something that is neither file nor device. A fifo or terminal is not waited for.
+    pub fn open(root: &SysRoot, text: &Path) -> Result<Option<Self>, TargetError> {
+        let path = device_node(root, text).unwrap_or_else(|| text.to_path_buf());
+        let shown = clean(path.to_string_lossy().as_bytes());
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let fd = match rustix::fs::open(&path, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::ACCESS | Errno::PERM) => return Err(TargetError::NotPermitted(shown)),
+            Err(Errno::NXIO) => {
+                return Err(TargetError::WrongType(shown, "a socket, or a device without a driver"));
+            }
+            Err(e) => return Err(TargetError::Open(shown, e.into())),
+        };
+        let stat =
+            rustix::fs::fstat(&fd).map_err(|e| TargetError::Io(shown.clone(), "looking at it", e.into()))?;
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::BlockDevice => TargetKind::Device,
+            FileType::RegularFile => TargetKind::File,
+            FileType::Directory => return Ok(None),
+            FileType::Fifo => return Err(TargetError::WrongType(shown, "a fifo")),
+            FileType::CharacterDevice => return Err(TargetError::WrongType(shown, "a character device")),
+            FileType::Socket => return Err(TargetError::WrongType(shown, "a socket")),
+            _ => return Err(TargetError::WrongType(shown, "neither file nor block device")),
+        };
+        Self::of(root, fd, kind, shown).map(Some)
+    }
+
+    /// From an open descriptor of a file or block device.
+    pub(super) fn of(
+        root: &SysRoot,
+        fd: OwnedFd,
+        kind: TargetKind,
+        shown: String,
+    ) -> Result<Self, TargetError> {
+        let io = |what: &'static str| {
+            let shown = shown.clone();
+            move |e: Errno| TargetError::Io(shown, what, e.into())
+        };
+        let stat = rustix::fs::fstat(&fd).map_err(io("looking at it"))?;
+        let number = if kind == TargetKind::Device { stat.st_rdev } else { stat.st_dev };
+        let step = if kind == TargetKind::Device {
+            rustix::fs::ioctl_blksszget(&fd).map_err(io("asking for its block size"))?.max(1)
+        } else {
+            file_step(&fd).unwrap_or(512)
+        };
+        let size = Bytes(rustix::fs::seek(&fd, SeekFrom::End(0)).map_err(io("asking for its size"))?);
+        let reopen = root.proc("self/fd").join(fd.as_raw_fd().to_string());
+        Ok(Self { backing: backing(root, DevNum::of_rdev(number)), shown, kind, size, step, fd, reopen })
+    }
+
+    /// The part of the target that a job uses, in whole blocks.
+    ///
+    /// # Errors
+    /// Under direct I/O, a block size or offset off the device's step; no room for a single block.
+    pub fn region(&self, job: &Job) -> Result<Region, TargetError> {
+        if job.direct {
+            if self.step == 0 {
+                return Err(TargetError::NoDirect(self.shown.clone()));
+            }
+            for (what, value) in [("bs", job.bs.0), ("offset", job.offset.0)] {
+                if !value.is_multiple_of(u64::from(self.step)) {
+                    return Err(TargetError::Misaligned {
+                        shown: self.shown.clone(),
+                        what,
+                        value,
+                        step: self.step,
+                    });
+                }
+            }
+        }
+        u32::try_from(job.bs.0)
+            .ok()
+            .and_then(|bs| Region::within(self.size, job.offset, job.size, bs))
+            .ok_or_else(|| TargetError::Empty {
+                shown: self.shown.clone(),
+                size: job.size.map_or(self.size, |s| s.min(self.size)),
+                offset: job.offset,
+                bs: job.bs,
+            })
+    }
+
+    /// A descriptor for one worker: the very file that was checked, opened once more.
+    ///
+    /// # Errors
+    /// A file system without direct I/O; no more descriptors.
+    pub fn source(&self, job: &Job) -> Result<Source, TargetError> {
+        let direct = if job.direct { OFlags::DIRECT } else { OFlags::empty() };
+        // Without O_NONBLOCK: io_uring would answer EAGAIN instead of waiting.
+        let fd =
+            match rustix::fs::open(&self.reopen, OFlags::RDONLY | OFlags::CLOEXEC | direct, Mode::empty()) {
+                Ok(fd) => fd,
+                Err(Errno::INVAL) if job.direct => return Err(TargetError::NoDirect(self.shown.clone())),
+                Err(e) => return Err(TargetError::Open(self.shown.clone(), e.into())),
+            };
+        let bs = u32::try_from(job.bs.0).unwrap_or(u32::MAX);
+        Ok(Source { fd, bs, step: if job.direct { self.step.max(1) } else { 1 } })
+    }
+
+    /// Tries one direct read, before anything is counted: some file systems take the flag and refuse the read. Other
+    /// failures are left to the run, which counts them.
+    ///
+    /// # Errors
+    /// No direct I/O here.
+    pub fn try_direct(&self, source: &Source, offset: u64) -> Result<(), TargetError> {
+        let size = usize::try_from(source.step).unwrap_or(4096);
+        let Some(mut arena) = Arena::new(size, 1) else { return Ok(()) };
+        match rustix::io::pread(&source.fd, arena.slice_mut(0), offset) {
+            Err(Errno::INVAL | Errno::OPNOTSUPP) => Err(TargetError::NoDirect(self.shown.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Drops the target's clean pages from the page cache: what is read next comes from the device.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn drop_cache(&self) -> Result<(), TargetError> {
+        rustix::fs::fadvise(&self.fd, 0, None::<NonZeroU64>, Advice::DontNeed)
+            .map_err(|e| TargetError::Io(self.shown.clone(), "dropping it from the page cache", e.into()))
+    }
+}
+
+/// The node of a kernel name (`sda`, `cciss/c0d0`); None if there is no such device. A file of the same name is reached
+/// as `./sda`.
+fn device_node(root: &SysRoot, text: &Path) -> Option<PathBuf> {
+    if text.is_absolute() {
+        return None;
+    }
+    let name = KernelName::new(text.to_str()?)?;
+    root.class_block(&name).exists().then(|| SysRoot::node(&name))
+}
+
+/// What the file system says of direct I/O on this file (Linux 6.1): the step, or 0 if it has none. None if it says
+/// nothing.
+fn file_step(fd: &OwnedFd) -> Option<u32> {
+    let s = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
+    (s.stx_mask & StatxFlags::DIOALIGN.bits() != 0).then_some(s.stx_dio_offset_align)
+}
+
+/// The device or partition of this number, through `/sys/dev/block`. None for numbers that file systems make up.
+fn backing(root: &SysRoot, number: DevNum) -> Option<Backing> {
+    let dir = std::fs::canonicalize(root.dev_block(number.major, number.minor)).ok()?;
+    let name = |p: &Path| KernelName::new(p.file_name()?.to_str()?);
+    let row = name(&dir)?;
+    let whole = if dir.join("partition").exists() { name(dir.parent()?)? } else { row.clone() };
+    Some(Backing { row, whole })
+}

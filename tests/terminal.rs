@@ -1,0 +1,246 @@
+//! The real binary in a pseudo-terminal: from the start to the terminal as it was before, with real keys on a real
+//! loop device.
+
+mod support;
+
+use support::pty::Session;
+use support::{LoopDevice, loop_device};
+
+const DOWN: &str = "\x1b[B";
+const END: &str = "\x1b[F";
+const ENTER: &str = "\r";
+const ESC: &str = "\x1b";
+
+fn name(device: &LoopDevice) -> String {
+    device.kernel()
+}
+
+/// Presses a key until the screen satisfies `holds`.
+fn press_until(s: &mut Session, key: &str, what: &str, holds: impl Fn(&str) -> bool) {
+    for _ in 0..12 {
+        if holds(&s.text()) {
+            return;
+        }
+        let before = s.text();
+        s.keys(key);
+        s.wait_until("an answer to a key", |t| t != before);
+    }
+    panic!("{what} never came; the screen is:\n{}", s.text());
+}
+
+/// The program is gone, with this exit code, and the terminal is as it was.
+fn left_in_order(s: &mut Session, modes: [u64; 4], code: u32) {
+    let status = s.wait_for_end();
+    assert_eq!(status.exit_code(), code, "{status:?}; the screen is:\n{}", s.text());
+    s.wait_until("the main screen", |_| s.with_screen(|v| !v.alternate_screen()));
+    assert!(s.with_screen(|v| !v.hide_cursor()), "the cursor is hidden");
+    assert_eq!(s.modes(), modes, "the terminal's modes are not as before");
+}
+
+#[test]
+fn the_main_job_from_start_to_quit() {
+    let Some(device) = loop_device(16) else { return };
+    device.known_queue();
+    device.put("scheduler", "none");
+    let name = name(&device);
+    let mut s = Session::start(&[&name, "--interval", "200ms"], 100, 30);
+    let modes = s.modes_before();
+    s.wait_for("NAME");
+    s.wait_until("the device chosen", |t| t.lines().any(|l| l.starts_with('>') && l.contains(&name)));
+
+    // See: a figure, not a dash, once there are two samples.
+    s.wait_until("live figures", |t| t.lines().any(|l| l.starts_with('>') && l.contains("0%")));
+
+    // Stage: nothing is written yet.
+    s.keys("2");
+    s.wait_for("STAGED");
+    press_until(&mut s, " ", "bfq staged", |t| {
+        t.lines().any(|l| l.starts_with("> scheduler") && l.split_whitespace().nth(4) == Some("bfq"))
+    });
+    assert_eq!(device.scheduler(), "none", "staging wrote to the kernel");
+
+    // Apply: only Enter in the diff writes.
+    s.keys("c");
+    s.wait_for("staged changes");
+    assert_eq!(device.scheduler(), "none", "looking at the diff wrote to the kernel");
+    s.keys(ENTER);
+    s.wait_for("what became of the changes");
+    s.wait_for("applied");
+    assert_eq!(device.scheduler(), "bfq");
+    s.keys(ESC);
+    s.wait_until("the dialog closed", |t| !t.contains("what became of"));
+    s.wait_until("the new value in its row", |t| {
+        t.lines().any(|l| l.contains("scheduler") && l.contains("bfq") && l.contains("was none"))
+    });
+
+    // Undo.
+    s.keys("u");
+    s.wait_for("undo the last change");
+    assert_eq!(device.scheduler(), "bfq", "looking at the undo wrote to the kernel");
+    s.keys(ENTER);
+    s.wait_for("what became of the undo");
+    assert_eq!(device.scheduler(), "none");
+    s.keys(ESC);
+    s.wait_until("the dialog closed", |t| !t.contains("what became of"));
+
+    // Run: numbers move.
+    s.keys("3");
+    s.wait_for("randread-4k");
+    s.keys(DOWN);
+    s.keys(ENTER);
+    s.keys(END);
+    s.keys(ENTER);
+    s.wait_for("measuring");
+    let ios = |t: &str| -> Option<u64> {
+        let line = t.lines().find(|l| l.contains("measured") && l.contains("I/Os"))?;
+        line.split("measured").nth(1)?.split_whitespace().next()?.replace(',', "").parse().ok()
+    };
+    s.wait_until("I/Os counted", |t| ios(t).is_some_and(|n| n > 0));
+    let first = ios(&s.text()).unwrap();
+    s.wait_until("more I/Os counted", |t| ios(t).is_some_and(|n| n > first));
+
+    // Quit: asks once while the run goes on.
+    s.keys("q");
+    s.wait_for("Stop the run?");
+    s.keys("\x1b[C");
+    s.keys(ENTER);
+    left_in_order(&mut s, modes, 0);
+    assert!(!s.text().contains("left changed"), "the change was undone:\n{}", s.text());
+}
+
+#[test]
+fn what_stays_changed_is_said_on_the_shell() {
+    let Some(device) = loop_device(4) else { return };
+    device.known_queue();
+    let name = name(&device);
+    let mut s = Session::start(&[&name], 100, 30);
+    let modes = s.modes_before();
+    s.wait_for("NAME");
+    s.keys("2");
+    s.wait_for("STAGED");
+    s.keys(" ");
+    s.wait_for("1 staged");
+    s.keys("c");
+    s.wait_for("staged changes");
+    s.keys(ENTER);
+    s.wait_for("applied");
+    let now = device.scheduler();
+    s.keys(ESC);
+    s.wait_until("the dialog closed", |t| !t.contains("what became of"));
+    s.keys("q");
+    left_in_order(&mut s, modes, 0);
+    s.wait_for("left changed");
+    let text = s.text().replace('\n', "");
+    assert!(text.contains(&format!("left changed: {name} scheduler none -> {now}")), "{text}");
+    assert!(text.contains(&format!("(blktune undo {name})")), "{text}");
+    assert_eq!(device.scheduler(), now, "kept changes stay");
+}
+
+#[test]
+fn a_foreign_change_is_seen_within_a_second_and_told_apart() {
+    let Some(device) = loop_device(4) else { return };
+    device.known_queue();
+    let name = name(&device);
+    let mut s = Session::start(&[&name], 120, 40);
+    s.wait_for("NAME");
+    s.keys("2");
+    s.wait_for("nr_requests");
+    device.put("read_ahead_kb", "512");
+    let start = std::time::Instant::now();
+    s.wait_for("512 KiB (1024 sectors)");
+    // Twice the promise, for slow machines; without a poll or inotify it would never come.
+    assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
+    assert!(!s.line_with("512 KiB").contains("changed here"), "{}", s.line_with("512 KiB"));
+    s.keys("q");
+    s.wait_for_end();
+}
+
+#[test]
+fn devices_that_come_and_go_are_seen() {
+    let mut s = Session::start(&[], 100, 50);
+    s.wait_for("NAME");
+    let Some(device) = loop_device(8) else { return };
+    let name = name(&device);
+    s.wait_until("the new device", |t| t.contains(&name));
+    drop(device);
+    s.wait_until("the device struck out", |t| t.lines().any(|l| l.contains(&name) && l.contains("gone")));
+    s.keys("q");
+    s.wait_for_end();
+}
+
+#[test]
+fn signals_end_the_screen_in_order() {
+    for (signal, code) in [(rustix::process::Signal::INT, 130), (rustix::process::Signal::TERM, 143)] {
+        let mut s = Session::start(&[], 80, 24);
+        let modes = s.modes_before();
+        s.wait_for("NAME");
+        let pid = rustix::process::Pid::from_raw(i32::try_from(s.pid()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        left_in_order(&mut s, modes, code);
+    }
+}
+
+#[test]
+fn a_terminal_that_closes_ends_the_program() {
+    let s = Session::start(&[], 80, 24);
+    s.wait_for("NAME");
+    let status = s.hang_up();
+    assert!(!status.success(), "{status:?}");
+}
+
+#[test]
+fn every_size_is_survived_and_enlarging_draws_in_full() {
+    let mut s = Session::start(&[], 120, 40);
+    s.wait_for("NAME");
+    for (columns, rows) in [(20, 5), (1, 1), (80, 3), (60, 16), (500, 200), (10, 4)] {
+        s.resize(columns, rows);
+        s.keys("?");
+        // Esc and a key that come together are Alt and that key, on any terminal.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        s.keys(ESC);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    s.resize(100, 30);
+    s.wait_until("the list again", |t| t.contains("NAME") && t.contains("1 devices"));
+    s.keys("q");
+    assert_eq!(s.wait_for_end().exit_code(), 0);
+}
+
+#[test]
+fn a_sandbox_is_made_chosen_and_removed() {
+    if !support::privileged("a sandbox device") {
+        return;
+    }
+    let mut s = Session::start(&["--sandbox=8M"], 100, 30);
+    s.wait_for("sandbox loop");
+    let name = s
+        .line_with("sandbox loop")
+        .split("sandbox ")
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap()
+        .to_owned();
+    s.wait_until("it is chosen", |t| t.lines().any(|l| l.starts_with('>') && l.contains(&name)));
+    assert!(std::path::Path::new("/sys/block").join(&name).exists());
+    s.keys("q");
+    assert_eq!(s.wait_for_end().exit_code(), 0);
+    assert!(!std::path::Path::new("/sys/block").join(&name).exists(), "{name} was left behind");
+}
+
+#[test]
+fn a_captured_tree_can_be_looked_at_and_nothing_changed() {
+    let fixture = support::fixtures::sysroot("linux-6.12-qemu");
+    let dir = fixture.path().to_str().unwrap();
+    let mut s = Session::start(&["sda", "--sysroot", dir], 120, 40);
+    s.wait_for("6.12.117+deb12-amd64");
+    s.wait_for("captured tree");
+    s.keys("2");
+    s.wait_for("iosched/read_lat_nsec");
+    s.keys(" ");
+    s.wait_until("the reason", |t| t.contains("captured tree can be looked at, not changed"));
+    assert!(!s.text().contains("1 staged"), "{}", s.text());
+    s.keys("q");
+    assert_eq!(s.wait_for_end().exit_code(), 0);
+}
