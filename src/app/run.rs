@@ -76,9 +76,7 @@ impl Run {
     /// Takes in the kernel's figures; they are drawn at the time of the engine's last word.
     pub fn take_kernel(&mut self, figures: KernelFigures) {
         self.kernel = figures;
-        if self.going() {
-            self.kernel_line.push(self.at, figures.bytes_per_s);
-        }
+        self.kernel_line.push(self.at, figures.bytes_per_s);
     }
 
     /// Share of ramp and runtime that is over, 0 to 1; None while it can not be known.

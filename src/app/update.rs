@@ -100,7 +100,7 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             }
         }
         Message::RunKernel(figures) => {
-            if let Some(run) = model.run.as_mut() {
+            if let Some(run) = model.run.as_mut().filter(|r| r.going()) {
                 run.take_kernel(figures);
             }
         }

@@ -146,8 +146,21 @@ fn throughput(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     if axis == 1 {
         let row = Rect { x: plot.x, y: plot.bottom(), width: plot.width, height: 1 };
         let all = run.job.ramp.saturating_add(run.job.runtime);
-        pen.put(row.x, row.y, row.width, "0 s", Role::Muted);
+        let end = pen.put(row.x, row.y, row.width, "0 s", Role::Muted);
+        ramp_end(run, pen, row, end);
         pen.line_right(row, row.x + 4, &[piece(Role::Muted, seconds(all))]);
+    }
+}
+
+/// Says below the chart where the engine begins to count.
+fn ramp_end(run: &Run, pen: &mut Pen<'_>, row: Rect, after: u16) {
+    let (ramp, runtime) = (run.job.ramp.as_secs_f64(), run.job.runtime.as_secs_f64());
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a width
+    let column = (ramp / (ramp + runtime).max(f64::MIN_POSITIVE) * f64::from(row.width)) as u16;
+    let text = format!("^ {}: measured from here", seconds(run.job.ramp));
+    let width = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    if ramp > 0.0 && row.x + column > after && column.saturating_add(width) + 8 < row.width {
+        pen.put(row.x + column, row.y, width, &text, Role::Muted);
     }
 }
 
@@ -159,8 +172,10 @@ fn result_of(run: &Run, r: &TrialResult, pen: &mut Pen<'_>, area: Rect) {
     let word = if r.interrupted { "stopped early" } else { "done" };
     lines.push(vec![
         piece(if r.interrupted { Role::Warning } else { Role::Good }, format!(" {word}")),
-        piece(Role::Muted, format!(", {} s measured, {}", three_digits(r.window_s), r.engine)),
+        piece(Role::Muted, format!(", {} s measured", three_digits(r.window_s))),
     ]);
+    let room = usize::from(area.width).saturating_sub(2);
+    lines.extend(wrap(&r.engine, room).into_iter().map(|l| vec![piece(Role::Muted, format!(" {l}"))]));
     lines.push(Vec::new());
     let mut heads = format!(" {} {} {}", left("", 5), right("IOPS", 7), right("MiB/s", 7));
     for name in ["mean", "p50", "p95", "p99", "p99.9", "max"] {
@@ -178,9 +193,6 @@ fn result_of(run: &Run, r: &TrialResult, pen: &mut Pen<'_>, area: Rect) {
         lines.push(vec![piece(Role::Danger, format!(" {errors} I/Os failed"))]);
     }
     lines.push(Vec::new());
-    lines.extend(device_lines(run, r));
-    lines.push(cpu_line(r));
-    lines.push(Vec::new());
     let width = usize::from(area.width).saturating_sub(4);
     for warning in &r.warnings {
         for (i, line) in wrap(warning, width).into_iter().enumerate() {
@@ -191,6 +203,9 @@ fn result_of(run: &Run, r: &TrialResult, pen: &mut Pen<'_>, area: Rect) {
     if r.warnings.is_empty() {
         lines.push(vec![piece(Role::Muted, " no warnings")]);
     }
+    lines.push(Vec::new());
+    lines.extend(device_lines(run, r));
+    lines.push(cpu_line(r));
     for (y, line) in (area.y..area.bottom()).zip(&lines) {
         pen.line(Rect { y, height: 1, ..area }, line);
     }

@@ -85,34 +85,34 @@ pub fn run_started(width: u16, height: u16) -> Screen {
 }
 
 /// What an engine at this many bytes a second says.
-pub fn progress(phase: Phase, seconds: u64, rate: f64) -> Progress {
+pub fn progress(phase: Phase, tenths: u64, rate: Option<f64>) -> Progress {
     let us = |v: u64| Some(Nanos(v * 1000));
+    let counted = if phase == Phase::Measuring { tenths } else { 0 };
     Progress {
         phase,
-        elapsed: Nanos(seconds * 1_000_000_000),
+        elapsed: Nanos(tenths * 100_000_000),
         planned: Some(Nanos(10_000_000_000)),
-        ios: seconds * 105_000,
-        bytes: Bytes(seconds * 105_000 * 4096),
-        iops: Some(rate / 4096.0),
-        bytes_per_s: Some(rate),
+        ios: counted * 10_500,
+        bytes: Bytes(counted * 10_500 * 4096),
+        iops: rate.map(|r| r / 4096.0),
+        bytes_per_s: rate,
         clat: LivePercentiles { p50: us(290), p95: us(410), p99: us(640), p99_9: us(1900) },
         errors: 0,
     }
 }
 
-/// A run in its fifth second.
+/// A run in its fifth second. The engine counts nothing in the ramp; the kernel does.
 pub fn running(width: u16, height: u16) -> Screen {
     let mut s = run_started(width, height);
-    for second in 0..2 {
-        s.send(Message::RunProgress(progress(Phase::Ramp, second, 2.5e8)));
+    let kernel = |rate: f64| KernelFigures { bytes_per_s: Some(rate), request_bytes: Some(4096.0) };
+    for tenths in 0..20 {
+        s.send(Message::RunProgress(progress(Phase::Ramp, tenths, None)));
+        s.send(Message::RunKernel(kernel(2.5e8)));
     }
-    for second in 0..5u32 {
-        let rate = 4.1e8 + 1e7 * f64::from(second % 3);
-        s.send(Message::RunProgress(progress(Phase::Measuring, u64::from(second), rate)));
-        s.send(Message::RunKernel(KernelFigures {
-            bytes_per_s: Some(rate * 1.02),
-            request_bytes: Some(4096.0),
-        }));
+    for tenths in 0..=44u32 {
+        let rate = 3.2e8 + 2.5e7 * f64::from(tenths / 3 % 5);
+        s.send(Message::RunProgress(progress(Phase::Measuring, tenths.into(), Some(rate))));
+        s.send(Message::RunKernel(kernel(rate * 1.02)));
     }
     s
 }
