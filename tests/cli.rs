@@ -1,5 +1,8 @@
 //! The command line's contract: fields, exit codes, what goes where.
 
+// A test's functions fail the test by panicking.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod support;
 
 use serde_json::Value;

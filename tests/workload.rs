@@ -49,7 +49,7 @@ fn file(mib: u64) -> (tempfile::TempDir, PathBuf) {
     let f = std::fs::File::create(&path).unwrap();
     let mut chunk = vec![0; 1 << 20];
     for i in 0..mib {
-        blktune::sys::loopdev::content(i << 20, &mut chunk);
+        blktune::sys::scratch::content(i << 20, &mut chunk);
         f.write_all_at(&chunk, i << 20).unwrap();
     }
     f.sync_all().unwrap();
