@@ -2,10 +2,11 @@
 //! written without Enter in a diff that shows it.
 
 // A test that can not set up what it needs fails there and then.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod support;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use blktune::app::actions::{Place, place};
@@ -27,6 +28,7 @@ use blktune::units::{Bytes, Nanos};
 use blktune::workload::live::{LivePercentiles, Phase, Progress};
 use blktune::workload::result::JobResult;
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use support::model::{device, name, partition, presets, queue, rates};
@@ -225,31 +227,66 @@ fn offered(model: &Model) -> Option<(DeviceId, Vec<Change>)> {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, ..ProptestConfig::default() })]
+/// What happens to a person who stages and reviews, and rarely does anything else.
+fn beside_the_settings() -> impl Strategy<Value = Message> {
+    let keys: Vec<Key> = " lhjkcxucce".chars().map(Key::Char).collect();
+    prop_oneof![
+        20 => prop::sample::select(keys).prop_map(Message::Key),
+        6 => Just(Message::Key(Key::Enter)),
+        2 => Just(Message::Key(Key::Esc)),
+        1 => some_queue().prop_map(|state| Message::Queue { device: name("sdb"), state }),
+        1 => some_report().prop_map(|result| Message::Applied { device: device("sdb", 48).id, result }),
+        1 => message(),
+    ]
+}
 
-    #[test]
-    fn nothing_that_happens_breaks_the_screen(
-        messages in prop::collection::vec(message(), 1..120),
-        sizes in prop::collection::vec((1u16..220, 1u16..70), 4),
-        ascii: bool,
-    ) {
+/// A person looking at the settings of a device, so that random keys soon stage something.
+fn at_the_settings(model: &mut Model) {
+    let opened = [
+        Message::Resize { width: 80, height: 24 },
+        Message::Rights(Ok(())),
+        Message::Inventory(vec![device("sda", 48), device("sdb", 48)]),
+        Message::Key(Key::Char('2')),
+        Message::Queue { device: name("sdb"), state: queue("bfq", 128) },
+    ];
+    for message in opened {
+        let _ = update(model, message);
+    }
+}
+
+#[test]
+fn nothing_that_happens_breaks_the_screen() {
+    let writes = Cell::new(0u32);
+    let config = ProptestConfig { cases: 256, source_file: Some(file!()), ..ProptestConfig::default() };
+    let all = (
+        prop_oneof![
+            prop::collection::vec(message(), 1..120),
+            prop::collection::vec(beside_the_settings(), 1..120),
+        ],
+        prop::collection::vec((1u16..220, 1u16..70), 4),
+        any::<(bool, bool)>(),
+    );
+    // About one run in twelve comes as far as a write.
+    let outcome = TestRunner::new(config).run(&all, |(messages, sizes, (ascii, open))| {
         let mut model = Model::new(Options { ascii, presets: presets(), choose: Some(name("sdb")) });
+        if open {
+            at_the_settings(&mut model);
+        }
         let theme = Theme::default();
         for (i, message) in messages.into_iter().enumerate() {
             let offer = offered(&model);
             let enter = matches!(message, Message::Key(Key::Enter));
-            let effects = update(&mut model, message);
-            for effect in &effects {
+            for effect in update(&mut model, message) {
                 match effect {
                     Effect::Apply { device, changes } => {
+                        writes.set(writes.get() + 1);
                         prop_assert!(enter && !changes.is_empty());
-                        prop_assert_eq!(Some((device.clone(), changes.clone())), offer.clone());
+                        prop_assert_eq!(Some((device, changes)), offer.clone());
                         prop_assert!(model.read_only().is_none());
                     }
                     Effect::Undo { device } => {
                         prop_assert!(enter);
-                        prop_assert_eq!(Some(device), offer.as_ref().map(|(d, _)| d));
+                        prop_assert_eq!(Some(&device), offer.as_ref().map(|(d, _)| d));
                     }
                     _ => {}
                 }
@@ -266,7 +303,12 @@ proptest! {
         for size in sizes {
             draw(&model, &theme, size);
         }
+        Ok(())
+    });
+    if let Err(why) = outcome {
+        panic!("{why}");
     }
+    assert!(writes.get() > 0, "no run came as far as a write, so nothing was shown");
 }
 
 /// Draws at a size that may be another than the model was told, as happens while a window is dragged.

@@ -2,179 +2,27 @@
 
 mod support;
 
-use std::collections::BTreeMap;
-
 use blktune::app::effect::{Effect, RunTarget};
-use blktune::app::message::{KernelFigures, Level, Message, UndoStep};
+use blktune::app::message::{Level, Message, UndoStep};
 use blktune::config::color::ColorDepth;
 use blktune::config::theme::Theme;
 use blktune::sys::name::KernelName;
 use blktune::sys::queue::QueueState;
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
-use blktune::trial::result::{CpuUse, DeviceWindow, TrialResult};
-use blktune::tuning::change::{ApplyReport, Change, ChangeReport, Outcome, SideEffect};
+use blktune::tuning::change::{ApplyReport, Change, Outcome};
 use blktune::units::{Bytes, Nanos};
-use blktune::workload::job::Rw;
-use blktune::workload::live::{LivePercentiles, Phase, Progress};
-use blktune::workload::result::{DirectionResult, JobResult, LatencySummary};
-use support::model::{Screen, fleet, job, queue, sample};
+use support::model::{Screen, fleet, name, queue, sample};
+use support::scenes::{finished, outcome, report, running, settings, staged};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 
 /// Compares the screen with its picture at every size.
-fn pictures(name: &str, make: impl Fn(u16, u16) -> Screen) {
+fn pictures(picture: &str, make: impl Fn(u16, u16) -> Screen) {
     for (width, height) in SIZES {
         let screen = make(width, height);
-        insta::assert_snapshot!(format!("{name}-{width}x{height}"), screen.text());
+        insta::assert_snapshot!(format!("{picture}-{width}x{height}"), screen.text());
     }
-}
-
-/// The settings of the disk, read and open.
-fn settings(width: u16, height: u16) -> Screen {
-    let mut s = Screen::live(width, height);
-    s.keys("/sda<Enter>");
-    s.keys("<Enter>");
-    s.send(Message::Queue { device: support::model::name("sda"), state: queue("mq-deadline", 4096) });
-    s
-}
-
-/// The same with a scheduler and a read-ahead staged.
-fn staged(width: u16, height: u16) -> Screen {
-    let mut s = settings(width, height);
-    s.keys("g  ");
-    while s.model.settings.setting.as_deref() != Some("read_ahead_kb") {
-        s.keys("j");
-    }
-    s.keys("h");
-    s
-}
-
-fn report(name: &str, requested: &str, before: &str, effective: &str, outcome: Outcome) -> ChangeReport {
-    ChangeReport {
-        device: support::model::name("sda"),
-        name: name.to_owned(),
-        requested: requested.to_owned(),
-        before: Some(before.to_owned()),
-        effective: Some(effective.to_owned()),
-        outcome,
-        message: None,
-    }
-}
-
-fn outcome(width: u16, height: u16) -> Screen {
-    let mut s = staged(width, height);
-    s.keys("c<Enter>");
-    let mut clamped = report("nr_requests", "5000", "256", "2048", Outcome::Clamped);
-    clamped.message = Some("the kernel allows at most 2048 requests under a scheduler".to_owned());
-    let side = SideEffect {
-        device: support::model::name("sda"),
-        name: "wbt_lat_usec".to_owned(),
-        before: Some("75000".to_owned()),
-        after: Some("0".to_owned()),
-    };
-    let result = ApplyReport {
-        changes: vec![report("scheduler", "bfq", "mq-deadline", "bfq", Outcome::Applied), clamped],
-        side_effects: vec![side],
-        ..ApplyReport::default()
-    };
-    let device = s.id("sda");
-    s.send(Message::Applied { device, result: Ok(result) });
-    s
-}
-
-fn run_started(width: u16, height: u16) -> Screen {
-    let mut s = Screen::live(width, height);
-    // The USB disk is quiet, so nothing is asked.
-    s.keys("/sdb<Enter>3jj<Enter>G<Enter>");
-    s
-}
-
-fn progress(phase: Phase, seconds: u64, rate: f64) -> Progress {
-    let us = |v: u64| Some(Nanos(v * 1000));
-    Progress {
-        phase,
-        elapsed: Nanos(seconds * 1_000_000_000),
-        planned: Some(Nanos(10_000_000_000)),
-        ios: seconds * 105_000,
-        bytes: Bytes(seconds * 105_000 * 4096),
-        iops: Some(rate / 4096.0),
-        bytes_per_s: Some(rate),
-        clat: LivePercentiles { p50: us(290), p95: us(410), p99: us(640), p99_9: us(1900) },
-        errors: 0,
-    }
-}
-
-fn running(width: u16, height: u16) -> Screen {
-    let mut s = run_started(width, height);
-    for second in 0..2 {
-        s.send(Message::RunProgress(progress(Phase::Ramp, second, 2.5e8)));
-    }
-    for second in 0..5u32 {
-        let rate = 4.1e8 + 1e7 * f64::from(second % 3);
-        s.send(Message::RunProgress(progress(Phase::Measuring, u64::from(second), rate)));
-        s.send(Message::RunKernel(KernelFigures {
-            bytes_per_s: Some(rate * 1.02),
-            request_bytes: Some(4096.0),
-        }));
-    }
-    s
-}
-
-fn finished(width: u16, height: u16) -> Screen {
-    let mut s = running(width, height);
-    let us = |v: u64| Some(Nanos(v * 1000));
-    let read = DirectionResult {
-        ios: 1_050_000,
-        bytes: Bytes(1_050_000 * 4096),
-        iops: 105_000.0,
-        bytes_per_s: 105_000.0 * 4096.0,
-        clat_ns: Some(LatencySummary {
-            mean: Some(301_200.0),
-            p50: us(290),
-            p95: us(410),
-            p99: us(640),
-            p99_9: us(1900),
-            max: us(8800),
-            ..LatencySummary::default()
-        }),
-        errors: 0,
-    };
-    let all = JobResult { name: "all".to_owned(), read, write: DirectionResult::default() };
-    let result = TrialResult {
-        target: "/dev/sdb".to_owned(),
-        asked: vec![job("randread-4k-qd32", Rw::RandRead, 4096, 32)],
-        engine: "io_uring".to_owned(),
-        window_s: 10.0,
-        jobs: vec![all.clone()],
-        total: all,
-        device: Some(DeviceWindow {
-            name: support::model::name("sdb"),
-            read_ios: 1_071_000,
-            read_bytes: Bytes(1_071_000 * 4096),
-            write_ios: 0,
-            write_bytes: Bytes(0),
-            read_size_bytes: Some(4096.0),
-            write_size_bytes: None,
-            merged: 0,
-            engine_share: Some(0.98),
-        }),
-        cpu: CpuUse {
-            user_s: 0.6,
-            system_s: 2.1,
-            user_ns_per_io: Some(571.0),
-            system_ns_per_io: Some(2000.0),
-        },
-        settings_before: BTreeMap::new(),
-        settings_after: BTreeMap::new(),
-        host: BTreeMap::new(),
-        interrupted: false,
-        warnings: vec![
-            "2% of the device's reads were not the engine's: something else was reading sdb".to_owned(),
-        ],
-    };
-    s.send(Message::RunFinished(Ok(Box::new(result))));
-    s
 }
 
 #[test]
@@ -317,7 +165,7 @@ fn read_only_says_why() {
     let mut s = make(120, 40);
     assert!(s.lines()[0].contains(&format!("read only: {why}")), "{}", s.lines()[0]);
     s.keys("/sda<Enter><Enter>");
-    s.send(Message::Queue { device: support::model::name("sda"), state: queue("mq-deadline", 4096) });
+    s.send(Message::Queue { device: name("sda"), state: queue("mq-deadline", 4096) });
     s.keys(" ");
     assert!(s.lines()[38].contains(why), "{}", s.lines()[38]);
     s.keys("c<Enter>u<Enter>");
@@ -346,7 +194,7 @@ fn every_setting_of_a_real_queue_is_somewhere_on_the_screen() {
         let mut s = Screen::bare(80, 24, false);
         s.send(Message::Inventory(vec![support::model::device(device, 1)]));
         s.keys("g<Enter>");
-        s.send(Message::Queue { device: support::model::name(device), state: state.clone() });
+        s.send(Message::Queue { device: name(device), state: state.clone() });
         let mut seen = s.text();
         for _ in 0..state.attributes.len() {
             s.keys("j");
@@ -365,7 +213,7 @@ fn a_change_from_outside_is_marked_and_ours_is_told_apart() {
     s.keys("<Enter>");
     let mut now = queue("bfq", 512);
     now.attributes.get_mut("wbt_lat_usec").unwrap().value = Some("0".to_owned());
-    s.send(Message::Queue { device: support::model::name("sda"), state: now });
+    s.send(Message::Queue { device: name("sda"), state: now });
     let row = s.line_with("*scheduler ");
     assert!(row.contains("was mq-deadline, here"), "{row}");
     let row = s.line_with("~wbt_lat_usec");
@@ -378,9 +226,9 @@ fn a_change_from_outside_is_marked_and_ours_is_told_apart() {
 fn a_partition_leads_to_the_settings_of_its_device() {
     let mut s = Screen::live(80, 24);
     s.keys("j<Enter>");
-    s.send(Message::Queue { device: support::model::name("nvme0n1"), state: queue("none", 128) });
+    s.send(Message::Queue { device: name("nvme0n1"), state: queue("none", 128) });
     assert!(s.text().contains("nvme0n1p1 is a partition; these belong to its whole device"), "{}", s.text());
-    assert!(s.effects.contains(&Effect::ReadQueue(support::model::name("nvme0n1"))));
+    assert!(s.effects.contains(&Effect::ReadQueue(name("nvme0n1"))));
 }
 
 #[test]

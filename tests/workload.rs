@@ -269,7 +269,7 @@ fn args(job: &str, target: Option<&Path>, set: &[&str]) -> RunArgs {
 }
 
 fn command(args: &RunArgs, root: &SysRoot) -> Failure {
-    blktune::cli::run::run(args, root, &Arc::new(AtomicBool::new(false))).unwrap_err()
+    blktune::cli::run::run(args, root, None, &Arc::new(AtomicBool::new(false))).unwrap_err()
 }
 
 #[test]

@@ -18,6 +18,8 @@ use super::{layout, run::Run};
 /// Takes in what happened and says what is to be done about it.
 #[must_use = "the effects are to be carried out"]
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
+    // These come ten times a second and move no row.
+    let still = matches!(message, Message::RunProgress(_) | Message::RunKernel(_));
     let mut effects = match message {
         Message::Key(key) => press(model, key),
         Message::Tick { now, wall } => {
@@ -29,7 +31,9 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
             take(model, other)
         }
     };
-    settle(model, &mut effects);
+    if !still {
+        settle(model, &mut effects);
+    }
     effects
 }
 
@@ -250,7 +254,6 @@ fn quit(model: &mut Model) -> Vec<Effect> {
         ask_to_stop(model, true);
         return Vec::new();
     }
-    model.leaving = true;
     let stop = going.then_some(Effect::StopRun);
     stop.into_iter().chain([Effect::Quit]).collect()
 }
@@ -264,7 +267,6 @@ fn answer(model: &mut Model) -> Vec<Effect> {
                 effects.push(Effect::StopRun);
             }
             if quit {
-                model.leaving = true;
                 effects.push(Effect::Quit);
             }
             effects
@@ -336,11 +338,14 @@ fn move_by(model: &mut Model, by: isize) {
 fn settle(model: &mut Model, effects: &mut Vec<Effect>) {
     let list = layout::devices(model.width, model.height).1;
     devices::settle(model, usize::from(list.height));
-    let height = layout::settings(model.width, model.height).1.height;
-    settings::settle(model, usize::from(height));
-    if model.screen == Screen::Settings && settings::entry(model).is_none() {
-        model.screen = Screen::Devices;
-        model.hint("the device is gone");
+    if model.screen == Screen::Settings {
+        if settings::entry(model).is_some() {
+            let height = layout::settings(model.width, model.height).1.height;
+            settings::settle(model, usize::from(height));
+        } else {
+            model.screen = Screen::Devices;
+            model.hint("the device is gone");
+        }
     }
     if model.dirty {
         let watched = watch(model, usize::from(list.height));

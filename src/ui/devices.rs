@@ -14,9 +14,10 @@ use crate::app::fleet::Entry;
 use crate::app::layout;
 use crate::app::model::Model;
 use crate::app::screens::devices::{Chosen, Row, chosen_device, rows, used_by_words};
-use crate::app::timeline::newest;
+use crate::app::timeline::{Span, newest};
 use crate::config::theme::Role;
 use crate::telemetry::rates::Rates;
+use crate::telemetry::series::Series;
 use crate::units::{Bytes, events, mib_per_s, three_digits};
 
 use super::chart;
@@ -215,27 +216,47 @@ fn charts(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         return;
     };
     let rows = area.height.saturating_sub(3) / 2;
-    // Beside the chart: label at the left, figures at the right.
-    let (label, numbers) = (8u16, 19u16);
-    let width = area.width.saturating_sub(label + numbers + 1);
-    let past = |s: Option<&crate::telemetry::series::Series>| {
-        newest(s.into_iter().flat_map(|s| s.values().iter().copied()), usize::from(width))
-    };
-    let history = entry.history.as_ref();
-    let read = past(history.map(|h| &h.read));
-    let write = past(history.map(|h| &h.write));
-    let top = chart::top_of([read.as_slice(), write.as_slice()]);
     title(pen, area, entry, model);
     let none = Rates::default();
     let rates = entry.rates.as_ref().unwrap_or(&none);
+    let y = area.y + 1 + 2 * rows;
+    let (mut left, mut right) = (Rect { y: area.y + 1, height: 2 * rows, ..area }, None);
+    if area.width >= layout::WIDE {
+        left.width = area.width * 2 / 3;
+        right = Some(Rect { x: area.x + left.width, width: area.width - left.width, ..left });
+    }
+    throughput(pen, left, entry, rates);
+    if let Some(right) = right {
+        waiting(pen, right, entry, rates);
+    }
+    below(pen, Rect { y, height: area.bottom().saturating_sub(y), ..area }, entry, rates, rows);
+}
+
+/// A series in the columns of a chart.
+fn past(series: Option<&Series>, width: u16) -> Vec<Option<Span>> {
+    newest(series.into_iter().flat_map(|s| s.values().iter().copied()), usize::from(width))
+}
+
+/// Columns of a chart's label, and of the figures beside it.
+const LABEL: u16 = 8;
+const FIGURES: u16 = 19;
+
+/// Reads and writes, each with its chart and its figures, on one scale.
+fn throughput(pen: &mut Pen<'_>, area: Rect, entry: &Entry, rates: &Rates) {
+    let rows = area.height / 2;
+    let width = area.width.saturating_sub(LABEL + FIGURES + 1);
+    let history = entry.history.as_ref();
+    let read = past(history.map(|h| &h.read), width);
+    let write = past(history.map(|h| &h.write), width);
+    let top = chart::top_of([read.as_slice(), write.as_slice()]);
     let both = [
         ("read", Role::Read, &read, rates.read_bytes_per_s, rates.read_await_ms, rates.read_size_bytes),
         ("write", Role::Write, &write, rates.write_bytes_per_s, rates.write_await_ms, rates.write_size_bytes),
     ];
     for ((name, role, columns, now, wait, size), i) in both.into_iter().zip(0u16..) {
-        let y = area.y + 1 + i * rows;
-        let plot = Rect { x: area.x + label, y, width, height: rows };
-        pen.put(area.x + 2, y + rows.saturating_sub(1), label - 2, name, role);
+        let y = area.y + i * rows;
+        let plot = Rect { x: area.x + LABEL, y, width, height: rows };
+        pen.put(area.x + 2, y + rows.saturating_sub(1), LABEL - 2, name, role);
         chart::bars(pen, plot, columns, top, role);
         let peak = (!columns.iter().all(Option::is_none)).then(|| chart::top_of([columns.as_slice()]));
         let beside = [
@@ -245,11 +266,23 @@ fn charts(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             format!("{} {}-size", right(&size.map_or_else(|| "-".into(), short_bytes), 6), &name[..1]),
         ];
         for (y, text) in (y..y + rows).zip(&beside) {
-            pen.put(plot.right() + 1, y, numbers, text, if y == plot.y { role } else { Role::Muted });
+            pen.put(plot.right() + 1, y, FIGURES, text, if y == plot.y { role } else { Role::Muted });
         }
     }
-    let y = area.y + 1 + 2 * rows;
-    below(pen, Rect { y, height: area.bottom().saturating_sub(y), ..area }, entry, rates, rows);
+}
+
+/// The mean time of an I/O, on a scale of its own.
+fn waiting(pen: &mut Pen<'_>, area: Rect, entry: &Entry, rates: &Rates) {
+    let width = area.width.saturating_sub(LABEL + FIGURES + 1);
+    let columns = past(entry.history.as_ref().map(|h| &h.wait), width);
+    let top = chart::top_of([columns.as_slice()]);
+    let plot = Rect { x: area.x + LABEL, width, ..area };
+    pen.put(area.x + 2, area.bottom() - 1, LABEL - 2, "await", Role::Accent);
+    chart::bars(pen, plot, &columns, top, Role::Accent);
+    let shown = |v: Option<f64>| right(&v.map_or_else(|| "-".to_owned(), three_digits), 6);
+    let peak = columns.iter().any(Option::is_some).then_some(top);
+    pen.put(plot.right() + 1, area.y, FIGURES, &format!("{} ms", shown(rates.await_ms())), Role::Accent);
+    pen.put(plot.right() + 1, area.y + 1, FIGURES, &format!("{} peak", shown(peak)), Role::Muted);
 }
 
 fn mib(v: Option<f64>) -> String {

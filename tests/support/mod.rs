@@ -10,6 +10,7 @@ pub mod loopdev;
 pub mod model;
 pub mod privileged;
 pub mod pty;
+pub mod scenes;
 
 use tempfile::TempDir;
 
