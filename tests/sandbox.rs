@@ -23,7 +23,8 @@ fn a_sandbox_is_a_filled_device_and_is_gone_afterwards() {
     })
     .unwrap();
     let whole = (66 << 20) + 4096;
-    assert_eq!(heard, [(0, whole), (64 << 20, whole), (whole, whole)]);
+    assert!(heard.is_sorted() && heard.len() > 2, "{heard:?}");
+    assert_eq!((heard[0], heard[heard.len() - 1]), ((0, whole), (whole, whole)));
     let Sandbox::Device(device) = &sandbox else { panic!("root gets a device") };
     let name = device.name().clone();
     assert_eq!(sandbox.name(), Some(&name));
