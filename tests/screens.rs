@@ -332,7 +332,7 @@ fn fields_are_stepped_and_typed_and_nonsense_is_refused() {
         s.keys("<Backspace>");
     }
     s.keys("0,5<Enter>");
-    assert!(s.text().contains("\"0,5\" is no amount"), "{}", s.text());
+    assert!(s.text().contains("\"0,5\": a size is a whole number of bytes"), "{}", s.text());
     for _ in 0..10 {
         s.keys("<Backspace>");
     }

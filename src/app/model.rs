@@ -114,6 +114,8 @@ pub struct Model {
     pub run: Option<Run>,
     /// The line above the footer.
     pub status: Option<Status>,
+    /// The program was asked to end.
+    pub leaving: bool,
     pub(super) watched: Vec<KernelName>,
     pub(super) dirty: bool,
 }

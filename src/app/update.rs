@@ -254,6 +254,7 @@ fn quit(model: &mut Model) -> Vec<Effect> {
         ask_to_stop(model, true);
         return Vec::new();
     }
+    model.leaving = true;
     let stop = going.then_some(Effect::StopRun);
     stop.into_iter().chain([Effect::Quit]).collect()
 }
@@ -267,6 +268,7 @@ fn answer(model: &mut Model) -> Vec<Effect> {
                 effects.push(Effect::StopRun);
             }
             if quit {
+                model.leaving = true;
                 effects.push(Effect::Quit);
             }
             effects

@@ -21,7 +21,7 @@ use crate::telemetry::series::Series;
 use crate::units::{Bytes, events, mib_per_s, three_digits};
 
 use super::chart;
-use super::text::{Pen, Piece, cut, left, piece, right};
+use super::text::{Pen, Piece, cut, left, piece, right, whole};
 
 /// Columns for a width: what gives way first is what changes least.
 struct Columns {
@@ -290,9 +290,7 @@ fn mib(v: Option<f64>) -> String {
 }
 
 fn short_bytes(v: f64) -> String {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    // saturates, and is shown with three digits
-    Bytes(v.round() as u64).short()
+    whole(v).short()
 }
 
 fn title(pen: &mut Pen<'_>, area: Rect, entry: &Entry, model: &Model) {

@@ -11,7 +11,7 @@ use crate::units::{Bytes, Nanos, events, latency, mib_per_s, three_digits};
 use crate::workload::live::{LivePercentiles, Phase};
 
 use super::chart;
-use super::text::{Pen, Piece, left, piece, right, wrap};
+use super::text::{Pen, Piece, left, piece, right, whole, wrap};
 
 pub(super) fn draw(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     let what = wrap(&sentence(&run.job, &run.target), usize::from(area.width).saturating_sub(2));
@@ -114,9 +114,7 @@ fn sizes(run: &Run) -> Vec<Piece<'static>> {
 }
 
 fn bytes_of(v: f64) -> String {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    // saturates, and is shown with three digits
-    Bytes(v.round() as u64).to_string()
+    whole(v).to_string()
 }
 
 /// The engine's throughput as bars, the kernel's as marks, each with its number.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::units::{Bytes, three_digits};
-use crate::workload::job::{EngineKind, Job, Rw};
+use crate::workload::job::{EngineKind, Job, JobError, Rw};
 
 /// A field of the job, named as in fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,34 +91,16 @@ impl Field {
 pub fn value(job: &Job, field: Field, target: &str) -> String {
     match field {
         Field::Target => target.to_owned(),
-        Field::Rw => rw_word(job.rw).to_owned(),
+        Field::Rw => job.rw.word().to_owned(),
         Field::Bs => round_bytes(job.bs),
         Field::Iodepth => job.iodepth.to_string(),
         Field::Numjobs => job.numjobs.to_string(),
-        Field::Engine => engine_word(job.engine).to_owned(),
+        Field::Engine => job.engine.word().to_owned(),
         Field::Direct => if job.direct { "yes" } else { "no" }.to_owned(),
         Field::Runtime => seconds(job.runtime),
         Field::Ramp => seconds(job.ramp),
         Field::Size => job.size.map_or_else(|| "all".to_owned(), round_bytes),
         Field::Start => "[ start ]".to_owned(),
-    }
-}
-
-const fn rw_word(rw: Rw) -> &'static str {
-    match rw {
-        Rw::Read => "read",
-        Rw::RandRead => "randread",
-        Rw::Write => "write",
-        Rw::RandWrite => "randwrite",
-        Rw::Rw => "rw",
-        Rw::RandRw => "randrw",
-    }
-}
-
-const fn engine_word(engine: EngineKind) -> &'static str {
-    match engine {
-        EngineKind::IoUring => "io_uring",
-        EngineKind::Psync => "psync",
     }
 }
 
@@ -149,12 +131,7 @@ pub fn round_bytes(b: Bytes) -> String {
 /// What will happen, and for how long.
 #[must_use]
 pub fn sentence(job: &Job, target: &str) -> String {
-    let workers = u64::from(job.numjobs.max(1));
-    let depth = match job.engine {
-        EngineKind::IoUring => u64::from(job.iodepth.max(1)),
-        EngineKind::Psync => 1,
-    };
-    let in_flight = depth.saturating_mul(workers);
+    let in_flight = u64::from(job.depth_in_use()) * u64::from(job.numjobs);
     let verb = match job.rw {
         Rw::Read | Rw::RandRead => "reads",
         Rw::Write | Rw::RandWrite => "writes",
@@ -230,6 +207,8 @@ pub fn step(job: &mut Job, field: Field, forward: bool) {
         Field::Iodepth => job.iodepth = small(neighbour(DEPTHS, job.iodepth.into(), forward)),
         Field::Numjobs => job.numjobs = small(neighbour(JOBS, job.numjobs.into(), forward)),
         Field::Engine => {
+            // Chosen by hand, so another one may not take its place.
+            job.engine_required = true;
             job.engine = match job.engine {
                 EngineKind::IoUring => EngineKind::Psync,
                 EngineKind::Psync => EngineKind::IoUring,
@@ -252,82 +231,23 @@ pub fn step(job: &mut Job, field: Field, forward: bool) {
     }
 }
 
-/// Takes a typed text into a field of the job.
+/// Takes a typed text into a field of the job, as `--set` would.
 ///
 /// # Errors
-/// Why the text is no value of that field.
+/// Why the text is no value of that field, or does not go with the other fields.
 pub fn take_text(job: &mut Job, field: Field, text: &str) -> Result<(), String> {
-    let text = text.trim().to_lowercase();
-    let count = |most: u32| match text.parse::<u32>() {
-        Ok(n) if (1..=most).contains(&n) => Ok(n),
-        Ok(n) => Err(format!("{n} is not between 1 and {most}")),
-        Err(_) => Err(format!("{text:?} is not a whole number")),
-    };
-    match field {
-        Field::Bs => {
-            let bs = parse_bytes(&text)?;
-            if !(512..=(64 << 20)).contains(&bs) || !bs.is_multiple_of(512) {
-                return Err("a block is a multiple of 512 bytes, up to 64 MiB".to_owned());
-            }
-            job.bs = Bytes(bs);
-        }
-        Field::Iodepth => job.iodepth = count(4096)?,
-        Field::Numjobs => job.numjobs = count(256)?,
-        Field::Runtime => {
-            let t = parse_time(&text)?;
-            if t.is_zero() {
-                return Err("a run takes some time".to_owned());
-            }
-            job.runtime = t;
-        }
-        Field::Ramp => job.ramp = parse_time(&text)?,
-        Field::Size => {
-            job.size = if text == "all" {
-                None
-            } else {
-                let size = parse_bytes(&text)?;
-                if size < job.bs.0 {
-                    return Err(format!("less than one block of {}", round_bytes(job.bs)));
-                }
-                Some(Bytes(size))
-            }
-        }
-        Field::Target | Field::Rw | Field::Engine | Field::Direct | Field::Start => {
-            return Err("this field is not typed".to_owned());
-        }
+    // The form writes `4 KiB` and `10 s`, which are read without the blank.
+    let text = text.replace(' ', "");
+    let mut changed = job.clone();
+    if field == Field::Size && text == "all" {
+        changed.size = None;
+    } else {
+        changed.set(&format!("{}={text}", field.name())).map_err(|e| match e {
+            JobError::Value { value, why, .. } => format!("{value:?}: {why}"),
+            other => other.to_string(),
+        })?;
     }
+    changed.check().map_err(|e| e.to_string())?;
+    *job = changed;
     Ok(())
-}
-
-fn parse_bytes(text: &str) -> Result<u64, String> {
-    let bad = || format!("{text:?} is no amount; write 4k, 1m or 2 GiB");
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let shift = match unit.trim() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        "t" | "tib" => 40,
-        _ => return Err(bad()),
-    };
-    let n: u64 = number.parse().map_err(|_| bad())?;
-    n.checked_mul(1 << shift).ok_or_else(bad)
-}
-
-/// Longest run that can be asked for: a day.
-const LONGEST: Duration = Duration::from_hours(24);
-
-fn parse_time(text: &str) -> Result<Duration, String> {
-    let bad = || format!("{text:?} is no time; write 10, 500ms or 2m");
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let n: u64 = number.parse().map_err(|_| bad())?;
-    let t = match unit.trim() {
-        "" | "s" => Duration::from_secs(n),
-        "ms" => Duration::from_millis(n),
-        "m" | "min" => Duration::from_secs(n.checked_mul(60).ok_or_else(bad)?),
-        _ => return Err(bad()),
-    };
-    if t > LONGEST { Err("longer than a day".to_owned()) } else { Ok(t) }
 }

@@ -1,7 +1,7 @@
 //! Screen 3: presets, the fields of the job, and the sentence that says what will happen.
 
 use crate::sys::device::DeviceId;
-use crate::workload::job::{Job, Rw};
+use crate::workload::job::Job;
 
 use crate::app::dialogs::Dialog;
 use crate::app::dialogs::edit::{EditDialog, Purpose};
@@ -99,9 +99,7 @@ pub fn can_use(model: &Model) -> Result<(), String> {
             Err("a run is going on already".to_owned())
         }
         Some(Field::Start) => match &model.workload.job {
-            Some(job) if !matches!(job.rw, Rw::Read | Rw::RandRead) => {
-                Err(format!("{} writes; only reads can be run", job.name))
-            }
+            Some(job) if job.rw.writes() => Err(format!("{} writes; only reads can be run", job.name)),
             _ => Ok(()),
         },
         Some(f) if f.typed() => Ok(()),
