@@ -322,8 +322,10 @@ fn a_device_in_use_by_others_is_asked_about() {
         while device.stat()[0] < before + 100 && Instant::now() < deadline {
             thread::yield_now();
         }
-        let e = command(&args("randread-4k", Some(&device.node()), &["runtime=100ms"]), &SysRoot::host());
+        let args = args("randread-4k", Some(&device.node()), &["runtime=100ms"]);
+        let answer = blktune::cli::run::run(&args, &SysRoot::host(), &Arc::new(AtomicBool::new(false)));
         stop.store(true, Ordering::Relaxed);
+        let e = answer.unwrap_err();
         assert!(
             e.code() == 6 && e.to_string().contains("--busy-ok") && e.to_string().contains("I/Os/s"),
             "{e}"
