@@ -15,16 +15,14 @@ use super::text::{Pen, Piece, cut, left, piece, wrap};
 const VALUE: usize = 25;
 /// An arrow and the longest scheduler.
 const STAGED: usize = 13;
-/// All four schedulers, where there is room.
-const LEGAL: usize = 26;
 /// From here on who changed what has a column of its own.
-const ROOMY: u16 = 120;
+const ROOMY: u16 = 100;
 
 /// Columns of a name: the longest is `atomic_write_boundary_bytes`, which is cut where there is no room for it.
 const fn name_width(width: u16) -> usize {
     match width {
-        0..ROOMY => 22,
-        ROOMY..140 => 24,
+        0..120 => 22,
+        120..140 => 24,
         _ => 28,
     }
 }
@@ -102,7 +100,12 @@ fn heads(pen: &mut Pen<'_>, area: Rect) {
 
 /// Where the column of legal values ends: all is theirs, unless another column follows.
 fn legal_end(width: u16) -> usize {
-    if width >= ROOMY { legal_start(width) + LEGAL } else { usize::from(width) }
+    match width {
+        0..ROOMY => usize::from(width),
+        ROOMY..120 => legal_start(width) + 14,
+        // All four schedulers.
+        _ => legal_start(width) + 26,
+    }
 }
 
 fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: bool) {
@@ -134,7 +137,8 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: boo
             ChangedBy::SideEffect => "side effect",
             ChangedBy::Other => "outside",
         };
-        pieces.push(piece(Role::Changed, format!(" was {was}, {whose}")));
+        let room = usize::from(area.width).saturating_sub(legal_end(area.width) + 1);
+        pieces.push(piece(Role::Changed, format!(" {}", cut(&format!("was {was}, {whose}"), room))));
     }
     pen.line(area, &pieces);
     if here {
