@@ -13,6 +13,7 @@ const IDLE: Duration = Duration::from_secs(10);
 const A_FRAME: usize = 200;
 
 type Error = Box<dyn std::error::Error>;
+type Running = (Box<dyn Child + Send + Sync>, Box<dyn MasterPty + Send>);
 
 fn main() -> Result<(), Error> {
     // `cargo test --benches` runs this with --test: measuring there would only slow the tests.
@@ -41,7 +42,7 @@ fn word(met: bool) -> &'static str {
     if met { "met" } else { "not met" }
 }
 
-fn start() -> Result<(Box<dyn Child + Send + Sync>, Box<dyn MasterPty + Send>), Error> {
+fn start() -> Result<Running, Error> {
     let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
     let pair = native_pty_system().openpty(size)?;
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_blktune"));

@@ -11,20 +11,18 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{statfs, statvfs};
+use rustix::fs::statfs;
 
-use crate::sys::loopdev::{self, Fill, LoopDevice, LoopError, LoopOptions, fill, scratch_file};
+use crate::sys::loopdev::{self, LoopDevice, LoopError, LoopOptions};
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
+use crate::sys::scratch::{self, ScratchError};
 use crate::units::Bytes;
 
-/// At most one part in this many of the free space is taken.
-const SHARE_OF_FREE: u64 = 10;
-/// This much is always left.
-const ALWAYS_LEFT: Bytes = Bytes(1 << 30);
 /// The least that is worth a run, and the step in which the largest size is told.
 const MIB: Bytes = Bytes(1 << 20);
 /// Sizes are rounded up to whole pages, which every logical block divides.
@@ -56,9 +54,15 @@ pub enum SandboxError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// The scratch file or the loop device could not be made or removed.
+    /// The scratch file could not be made or written.
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
+    /// The loop device could not be made or removed.
     #[error(transparent)]
     Loop(#[from] LoopError),
+    /// Stopped while the scratch file was written.
+    #[error("stopped while the scratch file was written")]
+    Stopped,
 }
 
 /// A place to try things that is gone when this is dropped.
@@ -107,7 +111,8 @@ impl ScratchFile {
 
 impl Sandbox {
     /// Makes a sandbox of `size`, rounded up to whole pages, in `dir` or where the head of this module says. Writing
-    /// it takes as long as the medium takes; `progress` hears how much is done, and of how much.
+    /// it takes as long as the medium takes; `progress` hears how much is done, and of how
+    /// much, and may stop it.
     ///
     /// # Errors
     /// Too little space, with the largest size that would do; a directory that can not be written; what the kernel
@@ -115,32 +120,36 @@ impl Sandbox {
     pub fn create(
         size: Bytes,
         dir: Option<&Path>,
-        progress: &mut dyn FnMut(Bytes, Bytes),
+        progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
     ) -> Result<Self, SandboxError> {
         if size < MIB {
             return Err(SandboxError::TooSmall(size));
         }
         let dir = dir.map_or_else(default_dir, Path::to_path_buf);
-        let free = free_space(&dir)?;
-        if size > largest(free) {
+        let free = scratch::free_space(&dir)
+            .map_err(|source| SandboxError::Directory { dir: dir.clone(), source })?;
+        if size > scratch::largest(free) {
             return Err(SandboxError::NoRoom { dir, asked: size, free });
         }
         let size = Bytes(size.0.next_multiple_of(GRAIN));
-        progress(Bytes(0), size);
-        let mut told = |done| progress(done, size);
-        match loopdev::available() {
-            Ok(()) => {
-                let options = LoopOptions {
-                    size,
-                    dir: &dir,
-                    logical_block: None,
-                    direct_io: true,
-                    read_only: false,
-                    fill: Fill::Random,
-                };
-                Ok(Self::Device(LoopDevice::create(&options, &mut told)?))
+        // Asked first, so that nobody waits for a file that can not become a device.
+        let able = loopdev::available();
+        let file = scratch::nameless(&dir)?;
+        if progress(Bytes(0), size).is_break() {
+            return Err(SandboxError::Stopped);
+        }
+        scratch::fill(&file, size, &mut |done| progress(done, size)).map_err(|source| {
+            match source.kind() {
+                io::ErrorKind::Interrupted => SandboxError::Stopped,
+                _ => ScratchError { path: dir, doing: "writing a scratch file", source }.into(),
             }
-            Err(reason) => Ok(Self::ScratchFile(ScratchFile::create(&dir, size, reason, &mut told)?)),
+        })?;
+        match able {
+            Ok(()) => {
+                let options = LoopOptions { direct_io: true, ..LoopOptions::default() };
+                Ok(Self::Device(LoopDevice::over(file, options)?))
+            }
+            Err(reason) => Ok(Self::ScratchFile(ScratchFile { file, size, reason })),
         }
     }
 
@@ -174,30 +183,11 @@ impl Sandbox {
     }
 }
 
-impl ScratchFile {
-    fn create(
-        dir: &Path,
-        size: Bytes,
-        reason: LoopError,
-        progress: &mut dyn FnMut(Bytes),
-    ) -> Result<Self, LoopError> {
-        let file = scratch_file(dir)?;
-        let failed = |source| LoopError { path: dir.to_path_buf(), doing: "writing a scratch file", source };
-        fill(&file, size, Fill::Random, progress).map_err(failed)?;
-        Ok(Self { file, size, reason })
-    }
-}
-
-/// The largest sandbox for that much free space, in whole MiB.
-fn largest(free: Bytes) -> Bytes {
-    let most = (free.0 / SHARE_OF_FREE).min(free.0.saturating_sub(ALWAYS_LEFT.0));
-    Bytes(most / MIB.0 * MIB.0)
-}
-
 fn no_room(dir: &Path, asked: Bytes, free: Bytes) -> String {
     let at = dir.display();
-    let rule = format!("a sandbox takes a tenth of the free space at most and leaves {ALWAYS_LEFT}");
-    let most = largest(free);
+    let left = scratch::ALWAYS_LEFT;
+    let rule = format!("a sandbox takes a tenth of the free space at most and leaves {left}");
+    let most = scratch::largest(free);
     if most < MIB {
         return format!(
             "{at}: no room for a sandbox of {asked}: {free} are free and {rule}; set TMPDIR to another file system"
@@ -207,12 +197,6 @@ fn no_room(dir: &Path, asked: Bytes, free: Bytes) -> String {
     format!(
         "{at}: no room for a sandbox of {asked}: {free} are free and {rule}; ask for {most} or less (--sandbox={mib}M), or set TMPDIR to another file system"
     )
-}
-
-fn free_space(dir: &Path) -> Result<Bytes, SandboxError> {
-    // What an unprivileged user may take, also for root: the reserve of the file system stays a reserve.
-    let s = statvfs(dir).map_err(|e| SandboxError::Directory { dir: dir.to_path_buf(), source: e.into() })?;
-    Ok(Bytes(s.f_bavail.saturating_mul(s.f_frsize)))
 }
 
 fn default_dir() -> PathBuf {
@@ -248,24 +232,11 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     #[test]
-    fn a_tenth_at_most_and_a_gibibyte_left() {
-        let cases = [
-            (100 * GIB, 10 * GIB),
-            (11 * GIB, (11 * GIB / 10) >> 20 << 20),
-            (GIB + (64 << 20), 64 << 20),
-            (GIB, 0),
-            (0, 0),
-        ];
-        for (free, most) in cases {
-            assert_eq!(largest(Bytes(free)), Bytes(most), "{free}");
-        }
-    }
-
-    #[test]
     fn a_refusal_names_the_directory_the_space_and_what_would_do() {
         let dir = tempfile::tempdir().unwrap();
-        let e = Sandbox::create(Bytes(1 << 60), Some(dir.path()), &mut |_, _| {}).unwrap_err();
-        let free = free_space(dir.path()).unwrap();
+        let e = Sandbox::create(Bytes(1 << 60), Some(dir.path()), &mut |_, _| ControlFlow::Continue(()))
+            .unwrap_err();
+        let free = scratch::free_space(dir.path()).unwrap();
         let text = e.to_string();
         assert!(text.starts_with(&dir.path().display().to_string()), "{text}");
         assert!(text.contains("1.00 EiB") && text.contains(" are free"), "{text}");
@@ -279,9 +250,10 @@ mod tests {
 
     #[test]
     fn a_missing_directory_and_a_tiny_size_are_refused() {
-        let e = Sandbox::create(MIB, Some(Path::new("not/there")), &mut |_, _| {}).unwrap_err();
+        let e = Sandbox::create(MIB, Some(Path::new("not/there")), &mut |_, _| ControlFlow::Continue(()))
+            .unwrap_err();
         assert!(matches!(&e, SandboxError::Directory { .. }) && e.to_string().contains("not/there"), "{e}");
-        let e = Sandbox::create(Bytes(512), None, &mut |_, _| {}).unwrap_err();
+        let e = Sandbox::create(Bytes(512), None, &mut |_, _| ControlFlow::Continue(())).unwrap_err();
         assert!(e.to_string().contains("512 B"), "{e}");
     }
 
@@ -304,15 +276,14 @@ mod tests {
             doing: "opening it",
             source: io::Error::from_raw_os_error(libc::EACCES),
         };
-        let mut done = Bytes(0);
-        let scratch = ScratchFile::create(dir.path(), MIB, reason, &mut |d| done = d).unwrap();
-        assert_eq!((done, scratch.size()), (MIB, MIB));
-        let sandbox = Sandbox::ScratchFile(scratch);
+        let file = scratch::nameless(dir.path()).unwrap();
+        scratch::fill(&file, MIB, &mut |_| ControlFlow::Continue(())).unwrap();
+        let sandbox = Sandbox::ScratchFile(ScratchFile { file, size: MIB, reason });
         assert_eq!(sandbox.name(), None);
         let mut again = File::open(sandbox.node()).unwrap();
         let (mut read, mut expected) = (Vec::new(), vec![0; 1 << 20]);
         again.read_to_end(&mut read).unwrap();
-        loopdev::content(0, &mut expected);
+        scratch::content(0, &mut expected);
         assert!(read == expected, "the path opens something else");
         assert_eq!(again.metadata().unwrap().nlink(), 0);
         sandbox.remove().unwrap();

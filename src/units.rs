@@ -98,6 +98,13 @@ impl fmt::Display for Bytes {
 }
 
 impl Bytes {
+    /// The whole number of bytes nearest to a mean; saturates.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturating is what is wanted
+    pub fn rounded(v: f64) -> Bytes {
+        Bytes(v.round() as u64)
+    }
+
     /// `512B`, `4.0K`, `1.7T`: for a column that says its unit in the head.
     #[must_use]
     pub fn short(self) -> String {

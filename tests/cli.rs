@@ -1,5 +1,8 @@
 //! The command line's contract: fields, exit codes, what goes where.
 
+// A test's functions fail the test by panicking.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod support;
 
 use serde_json::Value;
@@ -184,7 +187,7 @@ fn a_reader_that_goes_away_ends_the_program_quietly() {
 fn escape_sequences_of_a_device_never_reach_the_output() {
     let fixture = support::fixtures::fresh_sysroot("linux-6.12-qemu");
     let model = fixture.path().join("sys/block/sda/device/model");
-    let mode = std::fs::Permissions::from(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o644);
     std::fs::set_permissions(&model, mode).unwrap();
     std::fs::write(&model, b"EVIL\x1b[2J\x92\x07 DISK\n").unwrap();
     for args in [&["list"][..], &["list", "--json"], &["show", "sda"], &["show", "sda", "--json"]] {

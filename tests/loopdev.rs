@@ -11,10 +11,10 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use blktune::sys::loopdev::{self, Fill, LoopOptions, NUMBERS};
+use blktune::sys::loopdev::{self, LoopOptions, NUMBERS};
 use blktune::sys::name::KernelName;
 use blktune::sys::root::SysRoot;
-use blktune::units::Bytes;
+use blktune::sys::scratch;
 use support::loopdev::{Footprint, is_content};
 use support::{LoopDevice, loop_device};
 
@@ -135,16 +135,9 @@ fn hold_until_killed() -> ! {
 
 /// The library's own device, without the guard of the tests.
 fn empty_device(logical_block: Option<u32>) -> Result<loopdev::LoopDevice, loopdev::LoopError> {
-    let dir = std::env::temp_dir();
-    let options = LoopOptions {
-        size: Bytes(1 << 20),
-        dir: &dir,
-        logical_block,
-        direct_io: false,
-        read_only: false,
-        fill: Fill::Zero,
-    };
-    loopdev::LoopDevice::create(&options, &mut |_| {})
+    let file = scratch::nameless(&std::env::temp_dir()).unwrap();
+    file.set_len(1 << 20).unwrap();
+    loopdev::LoopDevice::over(file, LoopOptions { logical_block, ..LoopOptions::default() })
 }
 
 #[test]

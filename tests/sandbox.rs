@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::ops::ControlFlow;
+
 use std::os::unix::fs::FileExt;
 
 use blktune::sandbox::Sandbox;
@@ -15,9 +17,14 @@ fn a_sandbox_is_a_filled_device_and_is_gone_afterwards() {
     }
     let size = Bytes((66 << 20) + 1);
     let mut heard = Vec::new();
-    let sandbox = Sandbox::create(size, None, &mut |done, total| heard.push((done.0, total.0))).unwrap();
+    let sandbox = Sandbox::create(size, None, &mut |done, total| {
+        heard.push((done.0, total.0));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     let whole = (66 << 20) + 4096;
-    assert_eq!(heard, [(0, whole), (64 << 20, whole), (whole, whole)]);
+    assert!(heard.is_sorted() && heard.len() > 2, "{heard:?}");
+    assert_eq!((heard[0], heard[heard.len() - 1]), ((0, whole), (whole, whole)));
     let Sandbox::Device(device) = &sandbox else { panic!("root gets a device") };
     let name = device.name().clone();
     assert_eq!(sandbox.name(), Some(&name));

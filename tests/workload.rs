@@ -49,7 +49,7 @@ fn file(mib: u64) -> (tempfile::TempDir, PathBuf) {
     let f = std::fs::File::create(&path).unwrap();
     let mut chunk = vec![0; 1 << 20];
     for i in 0..mib {
-        blktune::sys::loopdev::content(i << 20, &mut chunk);
+        blktune::sys::scratch::content(i << 20, &mut chunk);
         f.write_all_at(&chunk, i << 20).unwrap();
     }
     f.sync_all().unwrap();
@@ -269,7 +269,7 @@ fn args(job: &str, target: Option<&Path>, set: &[&str]) -> RunArgs {
 }
 
 fn command(args: &RunArgs, root: &SysRoot) -> Failure {
-    blktune::cli::run::run(args, root, &Arc::new(AtomicBool::new(false))).unwrap_err()
+    blktune::cli::run::run(args, root, None, &Arc::new(AtomicBool::new(false))).unwrap_err()
 }
 
 #[test]
@@ -322,8 +322,10 @@ fn a_device_in_use_by_others_is_asked_about() {
         while device.stat()[0] < before + 100 && Instant::now() < deadline {
             thread::yield_now();
         }
-        let e = command(&args("randread-4k", Some(&device.node()), &["runtime=100ms"]), &SysRoot::host());
+        let args = args("randread-4k", Some(&device.node()), &["runtime=100ms"]);
+        let answer = blktune::cli::run::run(&args, &SysRoot::host(), &Arc::new(AtomicBool::new(false)));
         stop.store(true, Ordering::Relaxed);
+        let e = answer.unwrap_err();
         assert!(
             e.code() == 6 && e.to_string().contains("--busy-ok") && e.to_string().contains("I/Os/s"),
             "{e}"

@@ -1,6 +1,7 @@
 //! `--sandbox` on the command line: made before a command, named where a device was left out, removed after it.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
+use std::ops::ControlFlow;
 
 use super::outcome::{CommandResult, Failure};
 use crate::runtime::stop::Stop;
@@ -19,17 +20,18 @@ pub(super) fn create(size: Option<Bytes>, stop: &Stop) -> Result<Option<Sandbox>
             // Progress is a courtesy; a terminal that can not show it changes nothing.
             let _ = write!(stderr(), "\rsandbox: {done} of {total} written ");
         }
+        if stop.signal().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .map_err(|e| match e {
         SandboxError::TooSmall(_) => Failure::Usage(e.to_string()),
         SandboxError::NoRoom { .. } => Failure::Unsafe(e.to_string()),
-        SandboxError::Directory { .. } | SandboxError::Loop(_) => Failure::Unexpected(e.to_string()),
+        SandboxError::Stopped => Failure::Signal(stop.signal().unwrap_or_default()),
+        SandboxError::Directory { .. } | SandboxError::Scratch(_) | SandboxError::Loop(_) => {
+            Failure::Unexpected(e.to_string())
+        }
     })?;
     if draws {
         let _ = write!(stderr(), "\r\x1b[K");
-    }
-    if let Some(signal) = stop.signal() {
-        return Err(Failure::Signal(signal));
     }
     if let Sandbox::ScratchFile(file) = &sandbox {
         eprintln!(

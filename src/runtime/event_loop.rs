@@ -1,6 +1,7 @@
 //! The loop that ties the pure state to the outside. Generic over backend and sources: the very loop that ships is
 //! what tests drive.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -66,7 +67,7 @@ pub fn run<B: Backend>(
         let now = around.clock.monotonic();
         if now >= next_tick {
             next_tick = Nanos(now.0 + TICK.0);
-            digest(model, Message::Tick { now, wall: (around.wall)() }, carry_out);
+            let _ = digest(model, Message::Tick { now, wall: (around.wall)() }, carry_out);
         }
         dirty |= model.take_dirty();
         let frame_due = last_frame.is_none_or(|t| now.since(t) >= FRAME);
@@ -92,23 +93,29 @@ pub fn run<B: Backend>(
         for _ in 0..BURST {
             match event {
                 None => break,
-                Some(Event::Message(m)) => digest(model, m, carry_out),
+                Some(Event::Message(m)) => {
+                    if digest(model, m, carry_out).is_break() {
+                        return Ending::Quit;
+                    }
+                }
                 Some(Event::Signal(n)) => return Ending::Signal(n),
                 Some(Event::TerminalGone) => return Ending::TerminalGone,
                 Some(Event::ThreadFailed(name)) => return Ending::ThreadFailed(name),
-            }
-            if model.leaving {
-                return Ending::Quit;
             }
             event = events.try_recv().ok();
         }
     }
 }
 
-fn digest(model: &mut Model, message: Message, carry_out: &mut dyn FnMut(Effect)) {
+/// Breaks off when the state wants to leave.
+fn digest(model: &mut Model, message: Message, carry_out: &mut dyn FnMut(Effect)) -> ControlFlow<()> {
     for effect in update(model, message) {
+        if effect == Effect::Quit {
+            return ControlFlow::Break(());
+        }
         carry_out(effect);
     }
+    ControlFlow::Continue(())
 }
 
 /// Whether a thread's failure is on its way; it is sent right after its panic was reported.

@@ -73,7 +73,7 @@ impl Outside {
                     run.stop();
                 }
             }
-            // The loop sees that the state is leaving.
+            // The loop ends on it and does not pass it on.
             Effect::Quit => {}
         }
     }

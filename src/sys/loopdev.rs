@@ -15,22 +15,20 @@
 //! then goes on with the next.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Advice, FlockOperation, fadvise, flock};
+use rustix::fs::{FlockOperation, flock};
 
 use super::attr;
 use super::name::KernelName;
 use super::root::SysRoot;
 use super::syscall::{LoopFlags, loop_add, loop_configure, loop_remove};
-use crate::units::Bytes;
 
 /// The numbers used here: above what `losetup -f` reaches on any host seen, and within the 4096 that the driver has
 /// with `loop.max_part=255`. An unbound device in this range is taken for a left-over and removed.
@@ -42,16 +40,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LOCK_PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks at something that has not happened yet.
 const POLL: Duration = Duration::from_millis(2);
-/// What is written at once while filling.
-const CHUNK: usize = 1 << 20;
-/// Chunks between two syncs while filling, so that progress is of the medium and not of the page cache.
-const CHUNKS_PER_SYNC: usize = 64;
-
 /// Where the search for a free number goes on. Not always from the first: a number that comes back at once is easily
 /// taken for the device before it.
 static NEXT_NUMBER: AtomicU32 = AtomicU32::new(0);
-/// Makes the short-lived names of scratch files differ.
-static NEXT_FILE: AtomicU32 = AtomicU32::new(0);
 
 /// Why a loop device could not be made or removed.
 #[derive(Debug, thiserror::Error)]
@@ -73,23 +64,9 @@ impl LoopError {
     }
 }
 
-/// What a new device holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
-    /// Zeros, as holes: the file has no blocks, and reads do not touch the medium below.
-    Zero,
-    /// The bytes of [`content`], written in full, synced and dropped from the page cache: incompressible, so that
-    /// reads hit real blocks, and known, so that a reader can check them.
-    Random,
-}
-
-/// What to make.
-#[derive(Clone, Copy, Debug)]
-pub struct LoopOptions<'a> {
-    /// Size of the device; a multiple of its logical block.
-    pub size: Bytes,
-    /// The directory on whose file system the backing file lies.
-    pub dir: &'a Path,
+/// What to make of a backing file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoopOptions {
     /// Logical block in bytes: a power of two from 512 to a page. None for the kernel's choice.
     pub logical_block: Option<u32>,
     /// Whether the driver goes past the page cache of the backing file; without effect where its file system can
@@ -97,8 +74,6 @@ pub struct LoopOptions<'a> {
     pub direct_io: bool,
     /// Whether writes are refused.
     pub read_only: bool,
-    /// What it holds.
-    pub fill: Fill,
 }
 
 /// A loop device of our own. Dropped: unbound and removed, as far as others let go of it within two seconds.
@@ -113,16 +88,12 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Makes a device, telling `progress` how much of it is filled.
+    /// Makes a device over a file, which it owns from now on (see [`super::scratch`] for one without a name).
     ///
     /// # Errors
     /// The file or node, what was being done, and the kernel's answer: EACCES or EPERM without root, ENOSPC, EINVAL
     /// for a block size the kernel does not take.
-    pub fn create(options: &LoopOptions<'_>, progress: &mut dyn FnMut(Bytes)) -> Result<Self, LoopError> {
-        available()?;
-        let backing = scratch_file(options.dir)?;
-        fill(&backing, options.size, options.fill, progress)
-            .map_err(at(options.dir, "writing a scratch file"))?;
+    pub fn over(backing: File, options: LoopOptions) -> Result<Self, LoopError> {
         let control = Control::lock()?;
         control.remove_left_overs();
         let count = NUMBERS.end - NUMBERS.start;
@@ -266,76 +237,8 @@ pub fn available() -> Result<(), LoopError> {
     Control::open().map(drop)
 }
 
-/// The byte stream of [`Fill::Random`] at `offset`, which is a multiple of 8: incompressible, and the same for
-/// every device, so that any part of it can be checked alone.
-pub fn content(offset: u64, out: &mut [u8]) {
-    let first = offset / 8;
-    for (index, word) in (first..).zip(out.chunks_mut(8)) {
-        // The mixing function of SplitMix64 over the word's index: a full-period generator with random access.
-        let mut z = (index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^= z >> 31;
-        word.copy_from_slice(&z.to_le_bytes()[..word.len()]);
-    }
-}
-
-/// A new file in `dir` that has no name, open for reading and writing.
-///
-/// # Errors
-/// The directory and the answer of open.
-pub fn scratch_file(dir: &Path) -> Result<File, LoopError> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
-    // O_EXCL with O_TMPFILE: can never be given a name later either.
-    let nameless = options.clone().custom_flags(libc::O_TMPFILE | libc::O_EXCL).open(dir);
-    match nameless {
-        // File systems without O_TMPFILE; an old kernel takes the flag for O_DIRECTORY and says EISDIR.
-        Err(e) if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)) => {
-            let n = NEXT_FILE.fetch_add(1, Ordering::Relaxed);
-            let path = dir.join(format!(".blktune-{}-{n}", std::process::id()));
-            let file = options.create_new(true).open(&path).map_err(at(&path, "making a scratch file"))?;
-            std::fs::remove_file(&path).map_err(at(&path, "taking the scratch file's name away"))?;
-            Ok(file)
-        }
-        done => done.map_err(at(dir, "making a scratch file")),
-    }
-}
-
-/// Gives a scratch file its size and content.
-///
-/// # Errors
-/// ENOSPC, EFBIG, EIO: the answers of write and sync.
-pub fn fill(mut file: &File, size: Bytes, what: Fill, progress: &mut dyn FnMut(Bytes)) -> io::Result<()> {
-    if what == Fill::Zero {
-        file.set_len(size.0)?;
-        progress(size);
-        return Ok(());
-    }
-    let mut buffer = vec![0; CHUNK];
-    let mut done = 0;
-    for chunk in 1.. {
-        let n = usize::try_from(size.0 - done).unwrap_or(CHUNK).min(CHUNK);
-        if n == 0 {
-            break;
-        }
-        content(done, &mut buffer[..n]);
-        file.write_all(&buffer[..n])?;
-        done += n as u64;
-        if chunk % CHUNKS_PER_SYNC == 0 {
-            file.sync_data()?;
-            progress(Bytes(done));
-        }
-    }
-    file.sync_all()?;
-    // Otherwise the first reads would be of memory. Only clean pages can be dropped, hence after the sync.
-    fadvise(file, 0, None, Advice::DontNeed)?;
-    progress(size);
-    Ok(())
-}
-
 /// Opens a number's node and binds it to the file.
-fn bind(number: u32, backing: &File, options: &LoopOptions<'_>) -> Result<(KernelName, File), LoopError> {
+fn bind(number: u32, backing: &File, options: LoopOptions) -> Result<(KernelName, File), LoopError> {
     let node = node_of(number);
     let name = KernelName::new(&format!("loop{number}")).ok_or_else(|| LoopError {
         path: node.clone(),
@@ -388,43 +291,6 @@ fn at(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> LoopError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{FileExt, MetadataExt};
-
-    #[test]
-    fn content_is_the_same_from_any_start() {
-        let mut whole = vec![0; 4096];
-        content(0, &mut whole);
-        let mut part = vec![0; 100];
-        content(1024, &mut part);
-        assert_eq!(part, whole[1024..1124]);
-        let distinct: std::collections::HashSet<&[u8]> = whole.chunks(8).collect();
-        assert_eq!(distinct.len(), 512, "words repeat: a file system could compress it");
-    }
-
-    #[test]
-    fn a_filled_scratch_file_is_whole_nameless_and_on_the_medium() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = scratch_file(dir.path()).unwrap();
-        let size = Bytes(70 * (1 << 20) + 512);
-        let mut seen = Vec::new();
-        fill(&file, size, Fill::Random, &mut |done| seen.push(done)).unwrap();
-        assert_eq!(seen, [Bytes(64 << 20), size]);
-        let meta = file.metadata().unwrap();
-        assert_eq!((meta.len(), meta.nlink()), (size.0, 0));
-        assert!(meta.blocks() * 512 >= size.0, "not all of it has blocks");
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-        let (mut read, mut expected) = (vec![0; 512], vec![0; 512]);
-        file.read_exact_at(&mut read, size.0 - 512).unwrap();
-        content(size.0 - 512, &mut expected);
-        assert_eq!(read, expected);
-    }
-
-    #[test]
-    fn a_missing_directory_is_named() {
-        let e = scratch_file(Path::new("not/there")).unwrap_err();
-        assert_eq!(e.errno(), Some(libc::ENOENT));
-        assert!(e.to_string().contains("not/there"), "{e}");
-    }
 
     #[test]
     fn only_plain_loop_devices_have_a_number() {

@@ -10,5 +10,6 @@ pub mod loopdev;
 pub mod name;
 pub mod queue;
 pub mod root;
+pub mod scratch;
 pub mod syscall;
 pub mod usage;

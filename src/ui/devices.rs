@@ -263,7 +263,11 @@ fn throughput(pen: &mut Pen<'_>, area: Rect, entry: &Entry, rates: &Rates) {
             format!("{} MiB/s", right(&mib(now), 6)),
             format!("{} peak", right(&mib(peak), 6)),
             format!("{} ms {}_await", right(&wait.map_or_else(|| "-".into(), three_digits), 6), &name[..1]),
-            format!("{} {}-size", right(&size.map_or_else(|| "-".into(), short_bytes), 6), &name[..1]),
+            format!(
+                "{} {}-size",
+                right(&size.map_or_else(|| "-".into(), |v| Bytes::rounded(v).short()), 6),
+                &name[..1]
+            ),
         ];
         for (y, text) in (y..y + rows).zip(&beside) {
             pen.put(plot.right() + 1, y, FIGURES, text, if y == plot.y { role } else { Role::Muted });
@@ -289,10 +293,6 @@ fn mib(v: Option<f64>) -> String {
     v.map_or_else(|| "-".to_owned(), mib_per_s)
 }
 
-fn short_bytes(v: f64) -> String {
-    whole(v).short()
-}
-
 fn title(pen: &mut Pen<'_>, area: Rect, entry: &Entry, model: &Model) {
     let d = &entry.device;
     let mut pieces = vec![piece(Role::Title, d.name().kernel())];
@@ -310,7 +310,7 @@ fn title(pen: &mut Pen<'_>, area: Rect, entry: &Entry, model: &Model) {
 /// What has no chart: waiting times, sizes, the queue, and the users.
 fn below(pen: &mut Pen<'_>, area: Rect, entry: &Entry, r: &Rates, rows: u16) {
     let number = |v: Option<f64>| left(&v.map_or_else(|| "-".to_owned(), three_digits), 4);
-    let bytes = |v: Option<f64>| left(&v.map_or_else(|| "-".to_owned(), short_bytes), 5);
+    let bytes = |v: Option<f64>| left(&v.map_or_else(|| "-".to_owned(), |v| Bytes::rounded(v).short()), 5);
     let in_flight = r.in_flight.map_or_else(|| "-".to_owned(), |n| n.to_string());
     let mut pairs = Vec::new();
     if rows < BESIDE {

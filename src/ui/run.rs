@@ -105,16 +105,12 @@ fn percentiles(clat: &LivePercentiles) -> Vec<Piece<'static>> {
 /// What the block layer made of the blocks that were asked for.
 fn sizes(run: &Run) -> Vec<Piece<'static>> {
     let asked = round_bytes(run.job.bs);
-    let request = run.kernel.request_bytes.map_or_else(|| "-".to_owned(), bytes_of);
+    let request = run.kernel.request_bytes.map_or_else(|| "-".to_owned(), |v| Bytes::rounded(v).to_string());
     vec![
         piece(Role::Muted, " request at the device "),
         piece(Role::Text, right(&request, 9)),
         piece(Role::Muted, format!("   block size asked for {asked}")),
     ]
-}
-
-fn bytes_of(v: f64) -> String {
-    whole(v).to_string()
 }
 
 /// The engine's throughput as bars, the kernel's as marks, each with its number.
@@ -234,7 +230,7 @@ fn device_lines(run: &Run, r: &TrialResult) -> Vec<Vec<Piece<'static>>> {
             " the kernel's count is not known: no device was found behind the target",
         )]];
     };
-    let size = d.read_size_bytes.map_or_else(|| "-".to_owned(), bytes_of);
+    let size = d.read_size_bytes.map_or_else(|| "-".to_owned(), |v| Bytes::rounded(v).to_string());
     let share = d.engine_share.map_or_else(|| "-".to_owned(), |s| format!("{:.1}%", s * 100.0));
     vec![
         vec![

@@ -1,13 +1,14 @@
 //! Loop devices for tests: of the library's making, with their queue files at hand, gone at the end of the test.
 
 use std::fs::File;
-use std::ops::{Deref, DerefMut};
+use std::ops::{ControlFlow, Deref, DerefMut};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use blktune::sys::loopdev::{self, Fill, LoopOptions};
+use blktune::sys::loopdev::{self, LoopOptions};
 use blktune::sys::name::KernelName;
 use blktune::sys::root::SysRoot;
+use blktune::sys::scratch;
 use blktune::units::Bytes;
 
 use super::privileged;
@@ -17,29 +18,25 @@ pub struct LoopDevice {
     device: Option<loopdev::LoopDevice>,
 }
 
-/// A device of that many MiB, filled with [`loopdev::content`]. None, and said why, without root.
+/// A device of that many MiB, filled with [`scratch::content`]. None, and said why, without root.
 pub fn loop_device(mib: u64) -> Option<LoopDevice> {
     LoopDevice::with(mib, |_| {})
 }
 
 impl LoopDevice {
     /// As [`loop_device`], with the options adjusted.
-    pub fn with(mib: u64, adjust: impl FnOnce(&mut LoopOptions<'_>)) -> Option<Self> {
+    pub fn with(mib: u64, adjust: impl FnOnce(&mut LoopOptions)) -> Option<Self> {
         let test = std::thread::current().name().unwrap_or("this test").to_owned();
         if !privileged(&test) {
             return None;
         }
         let dir = std::env::temp_dir();
-        let mut options = LoopOptions {
-            size: Bytes(mib << 20),
-            dir: &dir,
-            logical_block: None,
-            direct_io: false,
-            read_only: false,
-            fill: Fill::Random,
-        };
+        let file = scratch::nameless(&dir).unwrap_or_else(|e| panic!("{e}"));
+        scratch::fill(&file, Bytes(mib << 20), &mut |_| ControlFlow::Continue(()))
+            .unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+        let mut options = LoopOptions::default();
         adjust(&mut options);
-        let device = loopdev::LoopDevice::create(&options, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
+        let device = loopdev::LoopDevice::over(file, options).unwrap_or_else(|e| panic!("{e}"));
         Some(Self { device: Some(device) })
     }
 
@@ -179,6 +176,6 @@ pub fn within_seconds(seconds: u64, mut ask: impl FnMut() -> bool) -> bool {
 /// Whether `bytes`, read at `offset` of a filled device, are what it was filled with.
 pub fn is_content(offset: u64, bytes: &[u8]) -> bool {
     let mut expected = vec![0; bytes.len()];
-    loopdev::content(offset, &mut expected);
+    scratch::content(offset, &mut expected);
     expected == bytes
 }

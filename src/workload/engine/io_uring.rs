@@ -404,11 +404,17 @@ mod tests {
     fn a_stop_is_seen_while_the_device_hangs() {
         for setup in setups() {
             let (mut engine, _writer) = hanging(setup);
-            let (mut ledger, _reports, _spares, halt) = alone(Nanos(u64::MAX), u64::MAX, Nanos(50_000_000));
+            let (mut ledger, reports, spares, halt) = alone(Nanos(u64::MAX), u64::MAX, Nanos(50_000_000));
             let mut pattern = Pattern::sequential(Region { offset: 0, blocks: 1, bs: 4096 }, 0, 1);
-            let stopper = std::thread::spawn(move || halt.store(true, Ordering::Relaxed));
+            spares.send(Box::default()).unwrap();
+            // The first report proves that the thread wakes up although nothing completes.
+            let stopper = std::thread::spawn(move || {
+                let report = reports.recv_timeout(Duration::from_secs(20));
+                halt.store(true, Ordering::Relaxed);
+                report.is_ok()
+            });
             assert!(matches!(engine.drive(&mut pattern, &mut ledger), Err(DriveError::Stuck { .. })));
-            stopper.join().unwrap();
+            assert!(stopper.join().unwrap(), "nothing was reported while the device hung");
         }
     }
 }

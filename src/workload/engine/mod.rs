@@ -74,7 +74,7 @@ mod testing {
     use std::io::Write;
 
     use super::Source;
-    use crate::sys::loopdev::content;
+    use crate::sys::scratch::content;
 
     pub(super) struct Content {
         file: File,
