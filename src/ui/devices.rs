@@ -21,7 +21,7 @@ use crate::telemetry::series::Series;
 use crate::units::{Bytes, events, mib_per_s, three_digits};
 
 use super::chart;
-use super::text::{Pen, Piece, cut, left, piece, right, whole};
+use super::text::{Pen, Piece, cut, left, piece, right};
 
 /// Columns for a width: what gives way first is what changes least.
 struct Columns {

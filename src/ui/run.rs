@@ -11,7 +11,7 @@ use crate::units::{Bytes, Nanos, events, latency, mib_per_s, three_digits};
 use crate::workload::live::{LivePercentiles, Phase};
 
 use super::chart;
-use super::text::{Pen, Piece, left, piece, right, whole, wrap};
+use super::text::{Pen, Piece, left, piece, right, wrap};
 
 pub(super) fn draw(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     let what = wrap(&sentence(&run.job, &run.target), usize::from(area.width).saturating_sub(2));

@@ -7,7 +7,6 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::config::color::Color;
 use crate::config::theme::{Role, Style, Theme};
-use crate::units::Bytes;
 
 /// A piece of a line.
 pub(super) type Piece<'a> = (Role, std::borrow::Cow<'a, str>);
@@ -151,12 +150,6 @@ const fn ratatui_color(c: Color) -> look::Color {
 /// A piece of a line.
 pub(super) fn piece<'a>(role: Role, text: impl Into<std::borrow::Cow<'a, str>>) -> Piece<'a> {
     (role, text.into())
-}
-
-/// A mean size as an amount that can be written; the cast saturates.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // three digits of it are shown
-pub(super) fn whole(bytes: f64) -> Bytes {
-    Bytes(bytes.round() as u64)
 }
 
 /// The text in exactly `width` columns, at the left; what does not fit ends in an ellipsis.
