@@ -155,8 +155,7 @@ fn a_foreign_change_is_seen_within_a_second_and_told_apart() {
     // Twice the promise, for slow machines; without a poll or inotify it would never come.
     assert!(start.elapsed() < std::time::Duration::from_secs(2), "{:?}", start.elapsed());
     assert!(!s.line_with("512 KiB").contains("changed here"), "{}", s.line_with("512 KiB"));
-    s.keys("q");
-    s.wait_for_end();
+    s.quit();
 }
 
 #[test]
@@ -168,8 +167,7 @@ fn devices_that_come_and_go_are_seen() {
     s.wait_until("the new device", |t| t.contains(&name));
     drop(device);
     s.wait_until("the device struck out", |t| t.lines().any(|l| l.contains(&name) && l.contains("gone")));
-    s.keys("q");
-    s.wait_for_end();
+    s.quit();
 }
 
 #[test]
@@ -208,8 +206,7 @@ fn every_size_is_survived_and_enlarging_draws_in_full() {
         s.keys(ESC);
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
-    s.keys("q");
-    assert_eq!(s.wait_for_end().exit_code(), 0);
+    assert_eq!(s.quit().exit_code(), 0);
 }
 
 #[test]
@@ -230,8 +227,7 @@ fn a_sandbox_is_made_chosen_and_removed() {
         .to_owned();
     s.wait_until("it is chosen", |t| t.lines().any(|l| l.starts_with('>') && l.contains(&name)));
     assert!(std::path::Path::new("/sys/block").join(&name).exists());
-    s.keys("q");
-    assert_eq!(s.wait_for_end().exit_code(), 0);
+    assert_eq!(s.quit().exit_code(), 0);
     assert!(!std::path::Path::new("/sys/block").join(&name).exists(), "{name} was left behind");
 }
 
@@ -247,6 +243,5 @@ fn a_captured_tree_can_be_looked_at_and_nothing_changed() {
     s.keys(" ");
     s.wait_until("the reason", |t| t.contains("captured tree can be looked at, not changed"));
     assert!(!s.text().contains("1 staged"), "{}", s.text());
-    s.keys("q");
-    assert_eq!(s.wait_for_end().exit_code(), 0);
+    assert_eq!(s.quit().exit_code(), 0);
 }

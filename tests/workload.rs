@@ -323,7 +323,7 @@ fn a_device_in_use_by_others_is_asked_about() {
             thread::yield_now();
         }
         let args = args("randread-4k", Some(&device.node()), &["runtime=100ms"]);
-        let answer = blktune::cli::run::run(&args, &SysRoot::host(), &Arc::new(AtomicBool::new(false)));
+        let answer = blktune::cli::run::run(&args, &SysRoot::host(), None, &Arc::new(AtomicBool::new(false)));
         stop.store(true, Ordering::Relaxed);
         let e = answer.unwrap_err();
         assert!(

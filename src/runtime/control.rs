@@ -11,6 +11,7 @@ use super::watcher::{Ask, Asks};
 use crate::app::message::{Level, Message, UndoStep};
 use crate::clock::{Clock, SystemClock};
 use crate::sys::device::DeviceId;
+use crate::sys::queue::QueueState;
 use crate::sys::root::SysRoot;
 use crate::tuning::apply::Cause;
 use crate::tuning::change::{ApplyReport, Change};
@@ -41,6 +42,7 @@ impl Control {
             let seconds = SystemClock.wall().0 / 1_000_000_000;
             let kept = keep::apply_and_keep(&control.journal, &queue, &device, &changes, seconds);
             control.warn(kept.warning);
+            control.show(&device, kept.applied.after);
             Message::Applied { device, result: in_words(kept.applied.cause, kept.applied.report) }
         });
     }
@@ -76,6 +78,7 @@ impl Control {
                     .ok_or_else(|| format!("nothing was changed on {} by blktune since boot", device.name))?;
                 let undone = undo::undo(&control.journal, &queue, entry);
                 control.warn(undone.warning);
+                control.show(&device, queue.read());
                 in_words(undone.cause, undone.report)
             });
             Message::UndoDone { device, result }
@@ -98,6 +101,11 @@ impl Control {
         if let Err(e) = started {
             self.warn(Some(format!("no thread can be started: {e}")));
         }
+    }
+
+    /// The queue as it was read back, before the report: the watcher's own reading comes later.
+    fn show(&self, device: &DeviceId, state: QueueState) {
+        let _ = self.events.send(Event::Message(Message::Queue { device: device.name.clone(), state }));
     }
 
     fn warn(&self, words: Option<String>) {

@@ -131,6 +131,20 @@ impl Session {
         self.child.process_id().expect("a running program")
     }
 
+    /// Presses q until the program ends. Once is not enough if the key arrives together with an Esc before it.
+    pub fn quit(&mut self) -> ExitStatus {
+        let end = Instant::now() + PATIENCE;
+        let mut status = None;
+        while status.is_none() {
+            assert!(Instant::now() < end, "the program does not end; the screen is:\n{}", self.text());
+            // A program that just ended takes no keys.
+            let _ = self.writer.write_all(b"q");
+            std::thread::sleep(Duration::from_millis(200));
+            status = self.child.try_wait().expect("the program can be waited for");
+        }
+        status.expect("the loop ends with one")
+    }
+
     /// Waits for the end.
     pub fn wait_for_end(&mut self) -> ExitStatus {
         let end = Instant::now() + PATIENCE;
