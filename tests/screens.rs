@@ -304,6 +304,13 @@ fn undo_shows_what_it_puts_back_before_it_does() {
     assert!(s.effects.contains(&Effect::PlanUndo { device: device.clone() }));
     assert!(s.line_with("→ none").contains("scheduler  mq-deadline"), "{}", s.text());
     assert!(!s.effects.contains(&Effect::Undo { device: device.clone() }));
+    // An Enter that comes before the answer closes the window, and a late answer opens none.
+    let mut early = settings(80, 24);
+    early.keys("u<Enter>");
+    let step = UndoStep { name: "scheduler".to_owned(), now: None, back_to: "none".to_owned() };
+    early.send(Message::UndoPlan { device: device.clone(), plan: Ok(vec![step]) });
+    early.keys("<Enter>");
+    assert!(!early.effects.iter().any(|e| matches!(e, Effect::Undo { .. })));
     s.keys("<Enter>");
     assert!(s.effects.contains(&Effect::Undo { device: device.clone() }));
     s.send(Message::UndoDone { device, result: Ok(ApplyReport::default()) });

@@ -7,7 +7,7 @@ use crate::tuning::change::{ApplyReport, Outcome};
 use super::dialogs::Dialog;
 use super::dialogs::changes::{ChangesDialog, Phase, Purpose};
 use super::effect::Effect;
-use super::message::Level;
+use super::message::{Level, UndoStep};
 use super::model::Model;
 
 /// Changes or an undo ended: the dialog that asked for them shows what became of them. If it was closed meanwhile, it
@@ -46,6 +46,28 @@ pub(super) fn changes_done(
         model.dialogs.insert(0, Dialog::Changes(dialog));
     }
     vec![Effect::ReadQueue(device.name.clone())]
+}
+
+/// What an undo would do was looked up: the dialog that waits for it asks now, or goes if there is nothing to ask. If
+/// it was closed meanwhile the answer is of no use.
+pub(super) fn undo_planned(model: &mut Model, device: &DeviceId, plan: Result<Vec<UndoStep>, String>) {
+    let waits = |d: &Dialog| match d {
+        Dialog::Changes(c) => matches!(c.phase, Phase::Looking) && c.device.same_device(device),
+        _ => false,
+    };
+    let Some(at) = model.dialogs.iter().position(waits) else { return };
+    match plan {
+        Ok(steps) if !steps.is_empty() => {
+            if let Dialog::Changes(dialog) = &mut model.dialogs[at] {
+                dialog.purpose = Purpose::Undo(steps);
+                dialog.phase = Phase::Ask;
+            }
+            return;
+        }
+        Ok(_) => model.hint(format!("{}: there is nothing to undo", device.name)),
+        Err(why) => model.say(Level::Warning, format!("{}: {why}", device.name)),
+    }
+    model.dialogs.remove(at);
 }
 
 /// What became of a set of changes, for the status line and the messages.

@@ -4,7 +4,7 @@ use crate::sys::name::KernelName;
 use crate::units::Nanos;
 
 use super::actions::{self, ActionId, Place};
-use super::dialogs::changes::{ChangesDialog, Purpose};
+use super::dialogs::changes::{ChangesDialog, Phase, Purpose};
 use super::dialogs::leave::Choice;
 use super::dialogs::{Dialog, edit, help};
 use super::effect::Effect;
@@ -84,16 +84,7 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
         }
         Message::Applied { device, result } => return outcome::changes_done(model, &device, result, false),
         Message::UndoDone { device, result } => return outcome::changes_done(model, &device, result, true),
-        Message::UndoPlan { device, plan } => match plan {
-            Ok(steps) if !steps.is_empty() => {
-                // Opened only over the screen: it must not come under a key meant for another dialog.
-                if model.dialogs.is_empty() {
-                    model.dialogs.push(Dialog::Changes(ChangesDialog::new(device, Purpose::Undo(steps))));
-                }
-            }
-            Ok(_) => model.hint(format!("{}: there is nothing to undo", device.name)),
-            Err(why) => model.say(Level::Warning, format!("{}: {why}", device.name)),
-        },
+        Message::UndoPlan { device, plan } => outcome::undo_planned(model, &device, plan),
         Message::RunProgress(p) => {
             if let Some(run) = model.run.as_mut().filter(|r| r.going()) {
                 run.take_progress(p);
@@ -193,8 +184,13 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
             model.dialogs.extend(device.map(|d| Dialog::Changes(ChangesDialog::new(d, Purpose::Apply))));
         }
         ActionId::ReviewUndo => {
-            let device = settings::subject(model).map(|e| e.device.id.clone());
-            return device.map(|device| Effect::PlanUndo { device }).into_iter().collect();
+            let Some(device) = settings::subject(model).map(|e| e.device.id.clone()) else {
+                return Vec::new();
+            };
+            let mut dialog = ChangesDialog::new(device.clone(), Purpose::Undo(Vec::new()));
+            dialog.phase = Phase::Looking;
+            model.dialogs.push(Dialog::Changes(dialog));
+            return vec![Effect::PlanUndo { device }];
         }
         ActionId::TakePreset => model.workload.in_fields = true,
         ActionId::LeaveFields => model.workload.in_fields = false,

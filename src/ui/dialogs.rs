@@ -153,6 +153,7 @@ fn changes_title(c: &ChangesDialog) -> String {
     match (&c.purpose, &c.phase) {
         (Purpose::Apply, Phase::Done(_)) => format!("{name}: what became of the changes"),
         (Purpose::Apply, _) => format!("{name}: staged changes"),
+        (Purpose::Undo(_), Phase::Looking) => format!("{name}: looking up the last change"),
         (Purpose::Undo(_), Phase::Done(_)) => format!("{name}: what became of the undo"),
         (Purpose::Undo(_), _) => format!("{name}: undo the last change"),
     }
@@ -166,6 +167,7 @@ fn changes_lines(c: &ChangesDialog, model: &Model, width: usize, ascii: bool) ->
     match &c.phase {
         Phase::Done(Ok(report)) => report_lines(report, width, ascii),
         Phase::Done(Err(why)) => text(Role::Danger, why, width),
+        Phase::Looking => text(Role::Muted, "nothing is written before you have seen it", width),
         Phase::Ask | Phase::Working => {
             let mut lines = diff(&c.lines(&model.fleet), model, c, ascii);
             let effects = c.side_effects(&model.fleet);

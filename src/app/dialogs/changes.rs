@@ -12,6 +12,8 @@ use crate::app::message::UndoStep;
 /// Where the dialog stands.
 #[derive(Clone, Debug)]
 pub enum Phase {
+    /// What an undo would put back is being looked up. Enter only closes it, so that none can write what was not shown.
+    Looking,
     /// It shows what Enter would do.
     Ask,
     /// It was told to, and waits for the kernel.
@@ -87,7 +89,7 @@ impl ChangesDialog {
         match &self.phase {
             // A change may have a message of a few lines.
             Phase::Done(Ok(report)) => 4 * report.changes.len() + report.side_effects.len(),
-            Phase::Done(Err(_)) => 0,
+            Phase::Looking | Phase::Done(Err(_)) => 0,
             Phase::Ask | Phase::Working => self.lines(fleet).len() + 2 * self.side_effects(fleet).len(),
         }
     }
@@ -101,6 +103,7 @@ impl ChangesDialog {
         let Some(entry) = entry else { return Err(format!("{} is gone", self.device.name)) };
         match self.phase {
             Phase::Ask => {}
+            Phase::Looking => return Err("what was changed last is still being looked up".to_owned()),
             Phase::Working => return Err(format!("{} is being written", self.device.name)),
             Phase::Done(_) => return Err("this is done already".to_owned()),
         }
