@@ -171,7 +171,7 @@ fn read_only_says_why() {
     s.keys("c<Enter>u<Enter>");
     assert!(!s.effects.iter().any(|e| matches!(e, Effect::Apply { .. } | Effect::Undo { .. })));
     // Reading a scratch file works without rights.
-    s.keys("<Esc>3<Enter> G<Enter>");
+    s.keys("<Esc>3<Enter>g G<Enter>");
     assert!(s.effects.iter().any(|e| matches!(e, Effect::StartRun { target: RunTarget::Scratch, .. })));
 }
 
@@ -334,7 +334,7 @@ fn the_workload_says_what_will_happen() {
 #[test]
 fn fields_are_stepped_and_typed_and_nonsense_is_refused() {
     let mut s = Screen::live(120, 40);
-    s.keys("/sdb<Enter>3<Enter>jj<Enter>");
+    s.keys("/sdb<Enter>3<Enter>gjj<Enter>");
     for _ in 0..10 {
         s.keys("<Backspace>");
     }

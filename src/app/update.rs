@@ -192,7 +192,7 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
             model.dialogs.push(Dialog::Changes(dialog));
             return vec![Effect::PlanUndo { device }];
         }
-        ActionId::TakePreset => model.workload.in_fields = true,
+        ActionId::TakePreset => workload::take_preset(model),
         ActionId::LeaveFields => model.workload.in_fields = false,
         ActionId::AboutPreset => model.dialogs.extend(workload::about_preset(model).map(Dialog::Explain)),
         ActionId::UseField => return workload::use_field(model),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::device_json::DeviceJson;
 use super::outcome::{CommandResult, Failure};
 use super::output;
-use crate::sys::device::{Device, Usage, UsageKind};
+use crate::sys::device::{Device, Usage};
 use crate::sys::host::Host;
 use crate::sys::inventory;
 use crate::sys::root::SysRoot;
@@ -123,17 +123,7 @@ fn dash() -> String {
     "-".to_owned()
 }
 
-/// Users in one cell: mount points as they are, others with their kind.
+/// Users in one cell.
 pub(super) fn users(list: &[Usage]) -> String {
-    let words: Vec<String> = list
-        .iter()
-        .map(|u| match u.kind {
-            UsageKind::Mount => u.what.clone(),
-            UsageKind::Swap if u.what == "swap" => "swap".to_owned(),
-            UsageKind::Swap => format!("swap {}", u.what),
-            UsageKind::Holder => format!("> {}", u.what),
-            UsageKind::Loop => format!("backs {}", u.what),
-        })
-        .collect();
-    words.join(", ")
+    list.iter().map(Usage::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -143,6 +143,18 @@ pub struct Usage {
     pub what: String,
 }
 
+impl fmt::Display for Usage {
+    /// In few words: `/boot`, `swap`, `dm-0`, `backs loop3`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            UsageKind::Mount | UsageKind::Holder => f.write_str(&self.what),
+            UsageKind::Swap if self.what == "swap" => f.write_str("swap"),
+            UsageKind::Swap => write!(f, "swap {}", self.what),
+            UsageKind::Loop => write!(f, "backs {}", self.what),
+        }
+    }
+}
+
 /// The sorts of use that can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -274,13 +274,22 @@ fn report_lines(report: &ApplyReport, width: usize, ascii: bool) -> Vec<Line> {
         }
     }
     for s in &report.side_effects {
-        let or_none = |v: &Option<String>| v.clone().unwrap_or_else(|| "none".to_owned());
-        let values = format!("{}{}{}", or_none(&s.before), arrow(ascii), or_none(&s.after));
+        let (Some(before), Some(after)) = (&s.before, &s.after) else { continue };
         lines.push(vec![
             piece(Role::Changed, left("also moved", MARK)),
             piece(Role::Text, left(&s.name, NAME)),
-            piece(Role::Text, values),
+            piece(Role::Text, format!("{before}{}{after}", arrow(ascii))),
         ]);
+    }
+    let gone = report.side_effects.iter().filter(|s| s.after.is_none()).count();
+    let come = report.side_effects.iter().filter(|s| s.before.is_none()).count();
+    for (n, what) in [(gone, "are gone with the former scheduler"), (come, "came with the scheduler")] {
+        if n > 0 {
+            lines.push(vec![
+                piece(Role::Changed, left("also moved", MARK)),
+                piece(Role::Text, format!("{n} tunables {what}")),
+            ]);
+        }
     }
     if report.rolled_back {
         lines.push(Vec::new());

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::sys::device::{Device, DeviceId, Partition, Usage, UsageKind};
+use crate::sys::device::{Device, DeviceId, Partition, Usage};
 use crate::sys::name::KernelName;
 
 use crate::app::fleet::{Entry, Fleet};
@@ -116,14 +116,21 @@ impl Row<'_> {
 #[must_use]
 pub fn rows<'a>(fleet: &'a Fleet, screen: &DevicesScreen) -> Vec<Row<'a>> {
     let filter = screen.filter.to_lowercase();
-    let unused = |e: &Entry| e.device.unused_or_uninteresting() && e.live();
+    // One that went is not worth a struck-out row if it was not worth one while it was there.
+    let unused = |e: &Entry| e.device.unused_or_uninteresting();
     let shown: Vec<&Entry> = fleet.entries().iter().filter(|e| !unused(e)).collect();
     let mut out = tree(&shown);
     if !filter.is_empty() {
-        out.extend(fleet.entries().iter().filter(|e| unused(e)).map(|entry| Row::Device { entry, depth: 0 }));
+        out.extend(
+            fleet
+                .entries()
+                .iter()
+                .filter(|e| unused(e) && e.live())
+                .map(|entry| Row::Device { entry, depth: 0 }),
+        );
         return filtered(out, &filter);
     }
-    let folded: Vec<&Entry> = fleet.entries().iter().filter(|e| unused(e)).collect();
+    let folded: Vec<&Entry> = fleet.entries().iter().filter(|e| unused(e) && e.live()).collect();
     if let Some(first) = folded.first() {
         let noun = noun_of(&folded, first);
         out.push(Row::Unused { count: folded.len(), noun });
@@ -269,14 +276,7 @@ fn contains(row: &Row<'_>, filter: &str) -> bool {
 /// Who uses a device or partition, in few words: `/boot`, `swap`, `dm-0`.
 #[must_use]
 pub fn used_by_words(usage: &[Usage]) -> String {
-    let words: Vec<&str> = usage
-        .iter()
-        .map(|u| match u.kind {
-            UsageKind::Swap => "swap",
-            UsageKind::Mount | UsageKind::Holder | UsageKind::Loop => u.what.as_str(),
-        })
-        .collect();
-    words.join(" ")
+    usage.iter().map(Usage::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The device that is meant by the choice: a partition's settings are its device's.

@@ -76,6 +76,12 @@ pub fn move_by(model: &mut Model, by: isize) {
     }
 }
 
+/// Goes from the list of presets to the fields, onto the last, which starts: Enter twice runs a preset as it is.
+pub fn take_preset(model: &mut Model) {
+    model.workload.in_fields = true;
+    model.workload.field = FIELDS.len() - 1;
+}
+
 /// Steps the field under the cursor.
 pub fn step(model: &mut Model, forward: bool) {
     let w = &mut model.workload;
