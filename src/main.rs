@@ -17,7 +17,9 @@ fn main() -> ExitCode {
     match cli::run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("blktune: {failure}");
+            if !failure.already_told() {
+                eprintln!("blktune: {failure}");
+            }
             ExitCode::from(failure.code())
         }
     }

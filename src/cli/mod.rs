@@ -12,6 +12,7 @@ mod sandbox_arg;
 mod screen;
 pub mod set;
 pub mod show;
+mod supervised;
 pub mod undo;
 pub mod watch;
 
@@ -108,7 +109,8 @@ pub fn run(cli: &Cli) -> CommandResult {
     };
     let look = screen::look(&cli.global)?;
     let Some(command) = &cli.command else {
-        return screen::open(cli, root, look);
+        screen::needs_terminal()?;
+        return supervised::run(true, || screen::open(cli, root, look));
     };
     if let Some(device) = &cli.device {
         let device = attr::clean(device.as_bytes());

@@ -30,12 +30,21 @@ pub enum Failure {
     /// The kernel refused a setting; everything was rolled back.
     #[error("{0}")]
     Refused(String),
+    /// The program that did the work has said why and ended with this code.
+    #[error("ended with exit code {0}")]
+    AlreadyTold(u8),
     /// Ended by a signal.
     #[error("ended by signal {0}")]
     Signal(u8),
 }
 
 impl Failure {
+    /// Whether its words were printed before, by another process.
+    #[must_use]
+    pub const fn already_told(&self) -> bool {
+        matches!(self, Failure::AlreadyTold(_))
+    }
+
     /// The exit code.
     #[must_use]
     pub const fn code(&self) -> u8 {
@@ -49,6 +58,7 @@ impl Failure {
             Failure::Workload(_) => 7,
             Failure::NotRestored(_) => 9,
             Failure::Refused(_) => 10,
+            Failure::AlreadyTold(code) => *code,
             Failure::Signal(n) => 128u8.saturating_add(*n),
         }
     }

@@ -58,17 +58,25 @@ fn themes_dir() -> Option<PathBuf> {
     Some(config.join("blktune/themes"))
 }
 
+/// The screen is drawn on a terminal.
+///
+/// # Errors
+/// There is none.
+pub(super) fn needs_terminal() -> CommandResult {
+    if stdin().is_terminal() && stdout().is_terminal() {
+        return Ok(());
+    }
+    Err(Failure::Usage(
+        "the screen needs a terminal; without one use `blktune list`, `blktune run` and the rest (blktune --help)"
+            .to_owned(),
+    ))
+}
+
 /// Opens the screen and tells, once it is gone, how it ended and what stays changed.
 ///
 /// # Errors
-/// There is no terminal, the device does not exist, or what ended the screen was an error or a signal.
+/// The device does not exist, or what ended the screen was an error or a signal.
 pub(super) fn open(cli: &Cli, root: SysRoot, look: Look) -> CommandResult {
-    if !stdin().is_terminal() || !stdout().is_terminal() {
-        return Err(Failure::Usage(
-            "the screen needs a terminal; without one use `blktune list`, `blktune run` and the rest (blktune --help)"
-                .to_owned(),
-        ));
-    }
     let chosen = cli.device.as_deref().map(|typed| resolve(&root, typed)).transpose()?;
     // Signals while the scratch file is written end the program in order, too.
     let stop = match cli.global.sandbox {

@@ -48,8 +48,12 @@ pub struct Surroundings<'a> {
     pub clock: &'a dyn Clock,
     /// The wall clock as it is shown.
     pub wall: &'a dyn Fn() -> String,
-    /// False once the terminal was given back by somebody else (a panic).
-    pub may_draw: &'a dyn Fn() -> bool,
+    /// Why nothing may be drawn any more, once the terminal was given back by somebody else (a panic).
+    pub lost: &'a dyn Fn() -> Option<Ending>,
+    /// Stops the process and returns when it goes on, the terminal being taken again.
+    pub suspend: &'a dyn Fn(),
+    /// Takes the terminal again after the process was stopped by others.
+    pub take_again: &'a dyn Fn(),
 }
 
 /// Runs until something ends it. Effects go to `carry_out`, in order.
@@ -72,10 +76,11 @@ pub fn run<B: Backend>(
         dirty |= model.take_dirty();
         let frame_due = last_frame.is_none_or(|t| now.since(t) >= FRAME);
         if dirty && frame_due {
-            if !(around.may_draw)() || terminal.draw(|frame| ui::render(model, around.theme, frame)).is_err()
-            {
-                // A thread's panic gives the terminal back before its failure is told here.
-                return failure_told(events).unwrap_or(Ending::TerminalGone);
+            if let Some(ending) = (around.lost)() {
+                return ending;
+            }
+            if terminal.draw(|frame| ui::render(model, around.theme, frame)).is_err() {
+                return Ending::TerminalGone;
             }
             dirty = false;
             last_frame = Some(now);
@@ -98,6 +103,17 @@ pub fn run<B: Backend>(
                         return Ending::Quit;
                     }
                 }
+                Some(Event::Suspend | Event::Continued) if (around.lost)().is_some() => {}
+                Some(event @ (Event::Suspend | Event::Continued)) => {
+                    match event {
+                        Event::Suspend => (around.suspend)(),
+                        _ => (around.take_again)(),
+                    }
+                    // The screen is empty now, so the next frame is compared with an empty one. Not by
+                    // `Terminal::clear`, which asks the terminal where its cursor is and waits for the answer.
+                    terminal.swap_buffers();
+                    dirty = true;
+                }
                 Some(Event::Signal(n)) => return Ending::Signal(n),
                 Some(Event::TerminalGone) => return Ending::TerminalGone,
                 Some(Event::ThreadFailed(name)) => return Ending::ThreadFailed(name),
@@ -116,16 +132,4 @@ fn digest(model: &mut Model, message: Message, carry_out: &mut dyn FnMut(Effect)
         carry_out(effect);
     }
     ControlFlow::Continue(())
-}
-
-/// Whether a thread's failure is on its way; it is sent right after its panic was reported.
-fn failure_told(events: &Receiver<Event>) -> Option<Ending> {
-    let patience = Duration::from_millis(200);
-    loop {
-        match events.recv_timeout(patience).ok()? {
-            Event::ThreadFailed(name) => return Some(Ending::ThreadFailed(name)),
-            Event::Signal(n) => return Some(Ending::Signal(n)),
-            Event::Message(_) | Event::TerminalGone => {}
-        }
-    }
 }

@@ -23,8 +23,8 @@ pub fn read_keys(events: &Sender<Event>) {
                     let _ = events.send(Event::TerminalGone);
                     return;
                 };
-                let Some(message) = translate(&event) else { continue };
-                if events.send(Event::Message(message)).is_err() {
+                let Some(event) = translate(&event) else { continue };
+                if events.send(event).is_err() {
                     return;
                 }
             }
@@ -62,10 +62,16 @@ fn wait() -> Waited {
     }
 }
 
-fn translate(event: &TerminalEvent) -> Option<Message> {
+fn translate(event: &TerminalEvent) -> Option<Event> {
     match event {
-        TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => key_of(key).map(Message::Key),
-        TerminalEvent::Resize(width, height) => Some(Message::Resize { width: *width, height: *height }),
+        TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => Some(match key_of(key)? {
+            // In raw mode the terminal makes no signal of it.
+            Key::Ctrl('z') => Event::Suspend,
+            key => Event::Message(Message::Key(key)),
+        }),
+        TerminalEvent::Resize(width, height) => {
+            Some(Event::Message(Message::Resize { width: *width, height: *height }))
+        }
         _ => None,
     }
 }

@@ -87,7 +87,16 @@ pub fn open(opening: Opening) -> io::Result<Left> {
         }
     }
     start_threads(&root, &events, asked, devices, host, line)?;
-    let around = Surroundings { theme: &theme, clock: &SystemClock, wall: &wall, may_draw: &terminal::held };
+    #[cfg(debug_assertions)]
+    crate::sys::fault::due("main");
+    let around = Surroundings {
+        theme: &theme,
+        clock: &SystemClock,
+        wall: &wall,
+        lost: &lost,
+        suspend: &terminal::suspend,
+        take_again: &terminal::take_again,
+    };
     let ending =
         event_loop::run(&mut session.terminal, &mut model, &inbox, &around, &mut |e| outside.carry_out(e));
     // The terminal first: whatever hangs below must not keep the prompt away.
@@ -143,6 +152,14 @@ fn rights(root: &SysRoot, devices: &[Device]) -> Result<(), String> {
         }
     }
     answer
+}
+
+/// How the screen ends once the terminal was given back under it.
+fn lost() -> Option<Ending> {
+    if terminal::held() {
+        return None;
+    }
+    Some(terminal::panicked().map_or(Ending::TerminalGone, Ending::ThreadFailed))
 }
 
 /// The wall clock to the minute: a second hand would send bytes over a slow line every second.

@@ -1,9 +1,9 @@
-//! Signals that ask the program to end, as events.
+//! Signals as events: those that ask the program to end, and those that stop it and let it go on.
 
 use std::io;
 
 use crossbeam_channel::Sender;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 use signal_hook::iterator::backend::Handle;
 
@@ -15,12 +15,17 @@ use super::thread;
 /// # Errors
 /// The handlers can not be installed.
 pub fn listen(events: &Sender<Event>) -> io::Result<Handle> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT])?;
     let handle = signals.handle();
     let to = events.clone();
     thread::spawn("signals", events, move || {
         for signal in &mut signals {
-            if to.send(Event::Signal(signal)).is_err() {
+            let event = match signal {
+                SIGTSTP => Event::Suspend,
+                SIGCONT => Event::Continued,
+                signal => Event::Signal(signal),
+            };
+            if to.send(event).is_err() {
                 return;
             }
         }

@@ -21,6 +21,11 @@ pub fn spawn(
     let thread = name.to_owned();
     Builder::new().name(name.to_owned()).spawn(move || {
         // The work owns all it touches, so nothing broken is seen afterwards.
+        let work = || {
+            #[cfg(debug_assertions)]
+            crate::sys::fault::due(&thread);
+            work();
+        };
         if catch_unwind(AssertUnwindSafe(work)).is_err() {
             // A loop that already ended needs no telling.
             let _ = events.send(Event::ThreadFailed(thread));

@@ -3,11 +3,14 @@
 pub mod attr;
 pub mod device;
 pub mod diskstats;
+#[cfg(debug_assertions)]
+pub mod fault;
 pub mod host;
 pub mod inventory;
 pub mod kind;
 pub mod loopdev;
 pub mod name;
+pub mod process;
 pub mod queue;
 pub mod root;
 pub mod scratch;

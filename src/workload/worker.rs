@@ -56,6 +56,8 @@ pub fn spawn(
     let (go, start) = bounded(1);
     let (spares, spares_rx) = bounded::<Box<Figures>>(1);
     let thread = Builder::new().name(format!("worker-{index}")).spawn(move || {
+        #[cfg(debug_assertions)]
+        crate::sys::fault::due(&format!("worker-{index}"));
         let books = (Box::<Figures>::default(), halt, spares_rx);
         match choice {
             EngineChoice::Psync => match Psync::new(source) {

@@ -9,6 +9,7 @@ pub mod fixtures;
 pub mod loopdev;
 pub mod model;
 pub mod privileged;
+pub mod processes;
 pub mod pty;
 pub mod scenes;
 
@@ -16,6 +17,7 @@ use tempfile::TempDir;
 
 pub use loopdev::{LoopDevice, loop_device};
 pub use privileged::privileged;
+pub use processes::{children, state_of};
 
 /// The program with a home of its own, so that no test reads or writes the configuration, state or colour settings
 /// of whoever runs it. Keep the returned directory until the command has ended.

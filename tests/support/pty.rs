@@ -45,6 +45,8 @@ impl Session {
         for variable in ["NO_COLOR", "COLORTERM", "COLUMNS", "LINES"] {
             command.env_remove(variable);
         }
+        // A backtrace would push the message off the screen.
+        command.env("RUST_BACKTRACE", "0");
         command.env("TERM", "xterm-256color");
         command.env("LC_ALL", "C.UTF-8");
         for (name, value) in env {
@@ -143,6 +145,11 @@ impl Session {
             status = self.child.try_wait().expect("the program can be waited for");
         }
         status.expect("the loop ends with one")
+    }
+
+    /// Reads no more of what the program draws, as a stalled connection does.
+    pub fn stop_reading(&self) {
+        self.look_away.store(true, Ordering::SeqCst);
     }
 
     /// Waits for the end.
