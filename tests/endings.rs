@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use support::pty::Session;
+use support::throttle::Throttle;
 use support::{children, state_of};
 
 const END: &str = "\x1b[F";
@@ -175,5 +176,35 @@ fn it_stops_and_goes_on() {
         s.keys("\x1b");
         s.wait_until("the dialog closed", |t| !t.contains("Keys"));
         assert_eq!(s.quit().exit_code(), 0);
+    }
+}
+
+#[test]
+fn a_worker_stuck_on_a_device_that_hangs_does_not_keep_the_prompt() {
+    let Some(device) = support::loop_device(16) else { return };
+    let Some(throttle) = Throttle::reads(&device, 64) else { return };
+    let name = device.kernel();
+    let mut s = Session::start_below(throttle.group(), &[&name], 100, 30);
+    s.wait_for("NAME");
+    s.keys("3");
+    s.wait_for("randread-4k");
+    s.keys("\x1b[B");
+    s.keys(ENTER);
+    s.keys(END);
+    s.keys(ENTER);
+    s.wait_for("ramp");
+    let program = program(&s);
+    s.keys("q");
+    s.wait_for("Stop the run?");
+    s.keys("\x1b[C");
+    s.keys(ENTER);
+    ends(&mut s, "a worker stuck in the kernel", 0);
+    s.wait_for(&format!("process {program} can not end"));
+    // Let go, it ends, and the device can be removed.
+    throttle.lift();
+    let end = Instant::now() + Duration::from_secs(20);
+    while state_of(program).is_some_and(|c| c != 'Z') {
+        assert!(Instant::now() < end, "the program is stuck although the device answers");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -13,8 +13,8 @@ use crate::app::effect::Effect;
 use crate::app::message::{Level, Message};
 use crate::sys::root::SysRoot;
 
-/// How long a run may take to end after it was told to.
-const RUN_ENDS_WITHIN: Duration = Duration::from_millis(1500);
+/// How long a run may take to end after it was told to: less than the supervisor's patience with the whole program.
+const RUN_ENDS_WITHIN: Duration = Duration::from_millis(1000);
 
 /// Everything outside of the state.
 pub struct Outside {

@@ -12,7 +12,7 @@ use super::event_loop::{self, Ending, Surroundings};
 use super::outside::Outside;
 use super::terminal::{self, TerminalSession};
 use super::watcher::{self, Watcher};
-use super::{input, sampler, signals, thread};
+use super::{input, sampler, signals, supervisor, thread};
 use crate::app::message::{HostLine, Message};
 use crate::app::model::{Model, Options};
 use crate::app::parting;
@@ -101,6 +101,7 @@ pub fn open(opening: Opening) -> io::Result<Left> {
         event_loop::run(&mut session.terminal, &mut model, &inbox, &around, &mut |e| outside.carry_out(e));
     // The terminal first: whatever hangs below must not keep the prompt away.
     drop(session);
+    supervisor::leaving();
     let changed = parting::left_changed(&model);
     drop(inbox);
     let stuck = outside.leave();

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -34,11 +35,26 @@ impl Session {
 
     /// The same with more environment.
     pub fn start_with(args: &[&str], env: &[(&str, &str)], columns: u16, rows: u16) -> Self {
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_blktune"));
+        command.args(args);
+        Self::start_command(command, env, columns, rows)
+    }
+
+    /// The same below a control group: a shell joins it first.
+    pub fn start_below(group: &Path, args: &[&str], columns: u16, rows: u16) -> Self {
+        let mut command = CommandBuilder::new("sh");
+        let join = "echo $$ > \"$0/cgroup.procs\" && exec \"$@\"";
+        command.args(["-c", join]);
+        command.arg(group);
+        command.arg(env!("CARGO_BIN_EXE_blktune"));
+        command.args(args);
+        Self::start_command(command, &[], columns, rows)
+    }
+
+    fn start_command(mut command: CommandBuilder, env: &[(&str, &str)], columns: u16, rows: u16) -> Self {
         let home = tempfile::tempdir().expect("a temporary directory");
         let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_blktune"));
-        command.args(args);
         for variable in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"] {
             command.env(variable, home.path());
         }
