@@ -12,8 +12,7 @@ use super::thread;
 use crate::app::effect::RunTarget;
 use crate::app::message::{KernelFigures, Message};
 use crate::clock::{Clock, SystemClock};
-use crate::sys::attr;
-use crate::sys::diskstats::{Counters, parse_line};
+use crate::sys::diskstats::{Counters, counters_of};
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::telemetry::rates::{self, SHORTEST_INTERVAL};
@@ -110,20 +109,19 @@ fn conduct(
 }
 
 /// The run's device as the kernel counts it, at the pace of the progress.
-struct KernelView {
-    stat: std::path::PathBuf,
+struct KernelView<'a> {
+    root: &'a SysRoot,
+    row: KernelName,
     last: Option<(Nanos, Counters)>,
 }
 
-impl KernelView {
-    fn new(root: &SysRoot, row: &KernelName) -> Self {
-        Self { stat: root.class_block(row).join("stat"), last: None }
+impl<'a> KernelView<'a> {
+    fn new(root: &'a SysRoot, row: &KernelName) -> Self {
+        Self { root, row: row.clone(), last: None }
     }
 
     fn next(&mut self) -> Option<KernelFigures> {
-        // The file has the columns of /proc/diskstats without number and name.
-        let columns = attr::read_opt(&self.stat)?;
-        let counters = parse_line(&format!("0 0 row {columns}"))?.counters;
+        let counters = counters_of(self.root, &self.row)?;
         let now = SystemClock.monotonic();
         let Some((then, before)) = self.last else {
             self.last = Some((now, counters));

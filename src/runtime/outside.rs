@@ -14,7 +14,7 @@ use crate::app::message::{Level, Message};
 use crate::sys::root::SysRoot;
 
 /// How long a run may take to end after it was told to: less than the supervisor's patience with the whole program.
-const RUN_ENDS_WITHIN: Duration = Duration::from_millis(1000);
+const RUN_ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Everything outside of the state.
 pub struct Outside {

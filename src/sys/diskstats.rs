@@ -3,6 +3,7 @@
 //! Fields as in `Documentation/admin-guide/iostats.rst`: 11 statistics up to Linux 4.17, 15 (discard) from 4.18, 17
 //! (flush) from 5.5. Missing ones are None, surplus ones ignored. Millisecond fields are 32-bit and wrap.
 
+use super::attr;
 use super::device::DevNum;
 use super::name::KernelName;
 use super::root::SysRoot;
@@ -102,6 +103,15 @@ pub fn parse_line(line: &str) -> Option<Row> {
 /// The file can not be read: `/proc` is not mounted, or a captured tree lacks it.
 pub fn read_text(root: &SysRoot) -> std::io::Result<String> {
     std::fs::read(root.proc("diskstats")).map(|b| String::from_utf8_lossy(&b).into_owned())
+}
+
+/// The counters of one device or partition, from its own `stat` file, which is exact where rows of the whole table are
+/// not taken at one instant. None if it is gone.
+#[must_use]
+pub fn counters_of(root: &SysRoot, name: &KernelName) -> Option<Counters> {
+    // The columns of /proc/diskstats without number and name.
+    let columns = attr::read_opt(&root.class_block(name).join("stat"))?;
+    parse_line(&format!("0 0 row {columns}")).map(|row| row.counters)
 }
 
 /// Parses the whole text, skipping lines that are not rows.

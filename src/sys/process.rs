@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use procfs::process::{Process, Stat};
+
 use super::root::SysRoot;
 
 /// This program's own file, to be started again; works also when it was replaced or removed meanwhile.
@@ -10,30 +12,25 @@ pub fn own_executable() -> PathBuf {
     SysRoot::host().proc("self/exe")
 }
 
-/// When a process started, in clock ticks since boot (`proc_pid_stat(5)`, field 22). With the number it names one
-/// process for ever. None if there is none of that number.
+/// When a process started, in clock ticks since boot. With the number it names one process for ever. None if there is
+/// none of that number.
 #[must_use]
 pub fn start_time(pid: u32) -> Option<u64> {
-    field(pid, 22)?.parse().ok()
+    stat(pid).map(|s| s.starttime)
 }
 
-/// The code a process exited with that is not gone yet, because one of its threads is stuck in the kernel (field 52).
-/// None while it runs, or if it was ended by a signal.
+/// The code a process exited with that is not gone yet, because one of its threads is stuck in the kernel or nobody
+/// has waited for it. None while it runs, or if it was ended by a signal.
 #[must_use]
 pub fn exit_code(pid: u32) -> Option<u8> {
-    let zombie = field(pid, 3)? == "Z";
-    let status: i32 = field(pid, 52)?.parse().ok()?;
+    let stat = stat(pid).filter(|s| s.state == 'Z')?;
     // As wait(2) has it: the code in the second byte, the signal in the first.
-    let [signal, code, ..] = status.to_le_bytes();
-    (zombie && signal == 0).then_some(code)
+    let [signal, code, ..] = stat.exit_code?.to_le_bytes();
+    (signal == 0).then_some(code)
 }
 
-/// A field of `/proc/PID/stat`, counted from 1 as in the manual. The second, the name in parentheses, may hold
-/// anything, so the rest is found behind its last parenthesis.
-fn field(pid: u32, number: usize) -> Option<String> {
-    let text = std::fs::read_to_string(SysRoot::host().proc_pid(pid).join("stat")).ok()?;
-    let rest = text.get(text.rfind(')')? + 1..)?;
-    rest.split_ascii_whitespace().nth(number.checked_sub(3)?).map(str::to_owned)
+fn stat(pid: u32) -> Option<Stat> {
+    Process::new(i32::try_from(pid).ok()?).ok()?.stat().ok()
 }
 
 #[cfg(test)]

@@ -81,12 +81,6 @@ impl SysRoot {
         self.base.join("proc").join(file)
     }
 
-    /// `/proc/PID`.
-    #[must_use]
-    pub fn proc_pid(&self, pid: u32) -> PathBuf {
-        self.base.join("proc").join(pid.to_string())
-    }
-
     /// `/dev/tty`: the terminal this process is controlled by, whatever its descriptors are.
     #[must_use]
     pub fn own_terminal() -> PathBuf {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::window::counters;
 use crate::clock::{Clock, SystemClock};
+use crate::sys::diskstats::counters_of;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::units::{events, mib_per_s};
@@ -45,11 +45,11 @@ impl fmt::Display for Foreign {
 #[must_use]
 pub fn look(root: &SysRoot, name: &KernelName, stop: &AtomicBool) -> Option<Foreign> {
     let start = SystemClock.monotonic();
-    let before = counters(root, name)?;
+    let before = counters_of(root, name)?;
     while SystemClock.monotonic().since(start).duration() < LOOK && !stop.load(Ordering::Relaxed) {
         thread::sleep(GLANCE);
     }
-    let after = counters(root, name)?;
+    let after = counters_of(root, name)?;
     let seconds = SystemClock.monotonic().since(start).seconds();
     let total = (after.read.ios + after.write.ios).saturating_sub(before.read.ios + before.write.ios);
     let sectors = |c: &crate::sys::diskstats::Counters| c.read.sectors.bytes().0 + c.write.sectors.bytes().0;

@@ -1,8 +1,7 @@
 //! The device's own counters at both edges of the measured window.
 
 use super::result::DeviceWindow;
-use crate::sys::attr;
-use crate::sys::diskstats::{Counters, parse_line};
+use crate::sys::diskstats::{Counters, counters_of};
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::units::Bytes;
@@ -51,7 +50,7 @@ impl<'a> Window<'a> {
     }
 
     fn counters(&self) -> Option<Counters> {
-        counters(self.root, self.row?)
+        counters_of(self.root, self.row?)
     }
 }
 
@@ -65,13 +64,6 @@ impl Observer for Window<'_> {
     fn progress(&mut self, progress: Progress) {
         (self.progress)(progress);
     }
-}
-
-/// The counters of one device or partition, from its own `stat` attribute: the same numbers as its row of
-/// `/proc/diskstats` without number and name, and without making the kernel sum up every other device.
-pub(super) fn counters(root: &SysRoot, row: &KernelName) -> Option<Counters> {
-    let text = attr::read(&root.class_block(row).join("stat")).ok()?;
-    parse_line(&format!("0 0 {} {text}", row.kernel())).map(|r| r.counters)
 }
 
 #[allow(clippy::cast_precision_loss)] // a mean
