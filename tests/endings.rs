@@ -80,7 +80,7 @@ fn a_panic_in_a_thread_that_changes_a_device_is_no_different() {
     let mut s = Session::start_with(&[&name], &[("BLKTUNE_FAULT", &fault)], 100, 30);
     s.wait_for("NAME");
     s.keys("2");
-    s.wait_for("STAGED");
+    s.wait_for("> scheduler");
     s.keys(" ");
     s.wait_for("1 staged");
     s.keys("c");

@@ -56,7 +56,7 @@ fn the_main_job_from_start_to_quit() {
 
     // Stage: nothing is written yet.
     s.keys("2");
-    s.wait_for("STAGED");
+    s.wait_for("> scheduler");
     press_until(&mut s, " ", "bfq staged", |t| {
         t.lines().any(|l| l.starts_with("> scheduler") && l.split_whitespace().nth(4) == Some("bfq"))
     });
@@ -121,7 +121,7 @@ fn what_stays_changed_is_said_on_the_shell() {
     let modes = s.modes_before();
     s.wait_for("NAME");
     s.keys("2");
-    s.wait_for("STAGED");
+    s.wait_for("> scheduler");
     s.keys(" ");
     s.wait_for("1 staged");
     s.keys("c");

@@ -28,6 +28,8 @@ pub enum Place {
     Help,
     /// The diff, waiting for Enter.
     Changes,
+    /// The diff, while the kernel takes its time with it.
+    Writing,
     /// What became of the changes, or an explanation: only to be read.
     Reading,
     /// A value is typed.
@@ -51,6 +53,7 @@ impl Place {
             Place::Messages => "Messages",
             Place::Help => "Help",
             Place::Changes => "Changes",
+            Place::Writing => "Changes being written",
             Place::Reading => "Reading",
             Place::Edit => "Typing a value",
             Place::Question => "Question",
@@ -93,6 +96,7 @@ pub enum ActionId {
     CloseResult,
     LeaveMessages,
     Write,
+    GiveUp,
     Close,
     Accept,
     OtherAnswer,
@@ -265,6 +269,20 @@ pub const TABLE: &[Action] = &[
     row(ActionId::Write, &[Key::Enter], "write", "write this to the kernel", &[Place::Changes]),
     row(ActionId::Close, &[Key::Esc, Key::Char('q')], "back", "close, write nothing", &[Place::Changes]),
     row(
+        ActionId::GiveUp,
+        &[Key::Esc],
+        "stop waiting",
+        "stop waiting: nothing more is written, what was is put back",
+        &[Place::Writing],
+    ),
+    row(
+        ActionId::Close,
+        &[Key::Enter, Key::Char('q')],
+        "leave",
+        "leave this window; the writing goes on",
+        &[Place::Writing],
+    ),
+    row(
         ActionId::Close,
         &[Key::Esc, Key::Enter, Key::Char('q'), Key::Char('?')],
         "close",
@@ -338,6 +356,7 @@ pub fn place(model: &Model) -> Place {
         Some(Dialog::Help { .. }) => Place::Help,
         Some(Dialog::Changes(c)) => match c.phase {
             super::dialogs::changes::Phase::Ask => Place::Changes,
+            super::dialogs::changes::Phase::Working => Place::Writing,
             _ => Place::Reading,
         },
         Some(Dialog::Explain(_)) => Place::Reading,
@@ -380,6 +399,10 @@ pub fn available(id: ActionId, model: &Model) -> Result<(), String> {
         ActionId::StopRun if model.run.as_ref().is_some_and(|r| r.stopping) => {
             Err("the run is being stopped".to_owned())
         }
+        ActionId::GiveUp => match model.dialogs.last() {
+            Some(Dialog::Changes(c)) => c.may_give_up(&model.fleet, model.now),
+            _ => Err("nothing is waited for".to_owned()),
+        },
         ActionId::Write => match model.dialogs.last() {
             Some(Dialog::Changes(c)) => c.may_write(&model.fleet, model.read_only()),
             _ => Err("nothing is to be written".to_owned()),

@@ -32,6 +32,12 @@ pub enum Effect {
         /// The device.
         device: DeviceId,
     },
+    /// Wait no longer for the changes or undo of this device: write nothing more, and put back what was written as soon
+    /// as the kernel lets go. The answer to them still comes.
+    GiveUp {
+        /// The device.
+        device: DeviceId,
+    },
     /// Start a run; answered with progress and [`super::message::Message::RunFinished`].
     StartRun {
         /// The job.

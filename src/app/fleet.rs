@@ -69,6 +69,8 @@ pub struct Work {
     pub since: Nanos,
     /// An undo rather than changes.
     pub undo: bool,
+    /// The person no longer waits; it ends when the kernel lets go of it, with everything put back.
+    pub given_up: bool,
 }
 
 /// One device with what was learnt of it.

@@ -207,6 +207,12 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
                 return c.write(&mut model.fleet, rights.as_deref(), now);
             }
         }
+        ActionId::GiveUp => {
+            let now = model.now;
+            if let Some(Dialog::Changes(c)) = model.dialogs.pop() {
+                return c.give_up(&mut model.fleet, now);
+            }
+        }
         ActionId::Close => drop(model.dialogs.pop()),
         ActionId::Accept => accept(model),
         ActionId::OtherAnswer => match model.dialogs.last_mut() {

@@ -56,6 +56,11 @@ impl Outside {
                 Some(control) => control.undo(device),
                 None => self.tell(Message::UndoDone { device, result: Err(CAPTURED.to_owned()) }),
             },
+            Effect::GiveUp { device } => {
+                if let Some(control) = &self.control {
+                    control.give_up(&device);
+                }
+            }
             Effect::StartRun { .. } if !self.root.is_live() => {
                 self.tell(Message::RunFinished(Err(
                     "a captured tree can be looked at, not measured".to_owned()

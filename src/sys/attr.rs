@@ -130,6 +130,7 @@ pub fn explain(e: &io::Error) -> String {
         Some(libc::ENOENT) => "no such attribute; this device does not have it, or is gone",
         Some(libc::ENODEV | libc::ENXIO) => "the device or its scheduler is gone",
         Some(libc::EBUSY) => "busy; the device is being reconfigured, try again",
+        Some(libc::ECANCELED) => "not written: waiting for the queue was given up",
         Some(libc::ENOMEM) => "no memory for that many requests; ask for fewer",
         _ => return e.to_string(),
     };

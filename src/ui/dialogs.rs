@@ -187,7 +187,16 @@ fn changes_lines(c: &ChangesDialog, model: &Model, width: usize, ascii: bool) ->
 
 fn closing(c: &ChangesDialog, model: &Model) -> Line {
     if matches!(c.phase, Phase::Working) {
-        return vec![piece(Role::Accent, "being written; Esc leaves this window, the writing goes on")];
+        return match c.may_give_up(&model.fleet, model.now) {
+            Err(why) => vec![piece(Role::Accent, why)],
+            Ok(()) => vec![
+                piece(Role::Accent, "waiting for the queue     "),
+                piece(Role::Key, "Esc"),
+                piece(Role::Text, " stops waiting     "),
+                piece(Role::Key, "Enter"),
+                piece(Role::Text, " leaves it going"),
+            ],
+        };
     }
     if let Err(why) = c.may_write(&model.fleet, model.read_only()) {
         return vec![piece(Role::Warning, why)];

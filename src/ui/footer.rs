@@ -10,15 +10,15 @@ use crate::config::theme::Role;
 
 use super::text::{Pen, Piece, cut, piece};
 
-/// What is being waited for, else what was said last.
+/// What is being typed or waited for, else what was said last.
 pub(super) fn status(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let waiting = model.fleet.entries().iter().find_map(|e| waiting(e, model));
     let (filter, typing) = filter(model).unzip();
     let filtered = |urgent: bool| filter.clone().filter(|_| !urgent || typing == Some(true));
     let said = model.status.as_ref().map(|s| (level_role(s.level), s.text.clone()));
     let accent = |text: String| (Role::Accent, text);
-    // What is waited for, then what is being typed, then what was said, then the filter in force.
-    let first = waiting.or_else(|| filtered(true)).map(accent);
+    // What is being typed, then what is waited for, then what was said, then the filter in force.
+    let first = filtered(true).or(waiting).map(accent);
     let Some((role, text)) = first.or(said).or_else(|| filtered(false).map(accent)) else { return };
     let width = area.width.saturating_sub(1);
     pen.put(area.x + 1, area.y, width, &cut(&text, usize::from(width)), role);
@@ -38,10 +38,13 @@ fn waiting(entry: &Entry, model: &Model) -> Option<String> {
     let work = entry.work.as_ref()?;
     let name = entry.device.name();
     let seconds = model.now.since(work.since).0 / 1_000_000_000;
-    Some(match (seconds, work.undo) {
-        (0, false) => format!("{name}: writing the changes"),
-        (0, true) => format!("{name}: putting back"),
-        (s, _) => format!("{name}: waiting for the queue to drain, {s} s"),
+    let in_flight = entry.rates.as_ref().and_then(|r| r.in_flight).filter(|n| *n > 0);
+    let what = in_flight.map_or_else(|| "the queue to drain".to_owned(), |n| format!("{n} I/O"));
+    Some(match (seconds, work.given_up, work.undo) {
+        (_, true, _) => format!("{name}: given up; put back when the kernel lets go of it, {seconds} s"),
+        (0, _, false) => format!("{name}: writing the changes"),
+        (0, _, true) => format!("{name}: putting back"),
+        _ => format!("{name}: waiting for {what}, {seconds} s"),
     })
 }
 

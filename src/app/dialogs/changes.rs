@@ -9,6 +9,9 @@ use crate::app::effect::Effect;
 use crate::app::fleet::{Entry, Fleet, Work};
 use crate::app::message::UndoStep;
 
+/// From here on somebody waits.
+const A_WAIT: Nanos = Nanos::SECOND;
+
 /// Where the dialog stands.
 #[derive(Clone, Debug)]
 pub enum Phase {
@@ -127,7 +130,7 @@ impl ChangesDialog {
         let lines = self.lines(fleet);
         let undo = matches!(self.purpose, Purpose::Undo(_));
         if let Some(entry) = fleet.get_mut(&self.device) {
-            entry.work = Some(Work { since: now, undo });
+            entry.work = Some(Work { since: now, undo, given_up: false });
         }
         self.phase = Phase::Working;
         let device = self.device.clone();
@@ -137,6 +140,36 @@ impl ChangesDialog {
             let changes = lines.into_iter().map(|l| Change { name: l.name, requested: l.to }).collect();
             Effect::Apply { device, changes }
         }]
+    }
+}
+
+impl ChangesDialog {
+    /// Whether waiting can be given up. Not at once: most writes are done before a person sees that they wait, and a key
+    /// pressed too early must not undo them.
+    ///
+    /// # Errors
+    /// The reason, in words for the person.
+    pub fn may_give_up(&self, fleet: &Fleet, now: Nanos) -> Result<(), String> {
+        let work = fleet.get(&self.device).and_then(|e| e.work.as_ref());
+        match work {
+            Some(work) if now.since(work.since) < A_WAIT => {
+                Err(format!("{} is being written", self.device.name))
+            }
+            Some(_) => Ok(()),
+            None => Err("nothing is waited for".to_owned()),
+        }
+    }
+
+    /// Gives up waiting. Nothing happens if that can not be.
+    #[must_use]
+    pub fn give_up(self, fleet: &mut Fleet, now: Nanos) -> Vec<Effect> {
+        if self.may_give_up(fleet, now).is_err() {
+            return Vec::new();
+        }
+        if let Some(work) = fleet.get_mut(&self.device).and_then(|e| e.work.as_mut()) {
+            work.given_up = true;
+        }
+        vec![Effect::GiveUp { device: self.device }]
     }
 }
 
