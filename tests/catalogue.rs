@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use blktune::sys::queue::{Attribute, QueueState};
-use blktune::tuning::catalogue::{CHANGEABLE, Group, Legal, SettingRow, known_side_effects, rows, step};
+use blktune::tuning::catalogue::{Group, Legal, SettingRow, changeable, known_side_effects, rows, step};
 use blktune::tuning::change::Change;
 use proptest::prelude::*;
 
@@ -74,25 +74,36 @@ fn every_attribute_of_three_kernels_is_described() {
 }
 
 #[test]
-fn the_four_settings_lead_their_groups_and_only_they_can_be_changed() {
+fn what_the_kernel_lets_us_write_can_be_changed_and_what_matters_most_leads() {
     let rows = rows(&disk(), None);
-    let writable: BTreeSet<&str> = rows.iter().filter(|r| r.writable).map(|r| r.name.as_str()).collect();
-    assert_eq!(writable, CHANGEABLE.into_iter().collect());
     let names: Vec<&str> = rows.iter().map(|r| r.name.as_str()).collect();
     assert_eq!(names[..4], ["scheduler", "rotational", "read_ahead_kb", "nr_requests"]);
     assert!(rows.is_sorted_by_key(|r| r.group));
     for r in &rows {
         assert_eq!(r.writable, r.why_not.is_none(), "{}", r.name);
+        assert_eq!(r.writable, disk().attributes[&r.name].writable, "{}", r.name);
+        assert_eq!(r.writable, changeable(&r.name, &disk()), "{}", r.name);
+        assert_eq!(r.legal == Legal::Fixed, !r.writable, "{}", r.name);
     }
-    assert_eq!(row(&rows, "nomerges").why_not.as_deref(), Some("not changeable by blktune yet"));
     assert_eq!(row(&rows, "logical_block_size").why_not.as_deref(), Some("read only in the kernel"));
+    assert!(!changeable("no_such_thing", &disk()));
 }
 
 #[test]
-fn an_attribute_of_a_newer_kernel_is_shown_as_read() {
+fn an_attribute_of_a_newer_kernel_is_plain_text() {
     let r = row(&rows(&disk(), None), "new_in_linux_9");
     assert_eq!((r.value.as_deref(), r.unit, r.group), (Some("17"), "", Group::Queue));
-    assert_eq!((r.legal, r.explanation), (Legal::Fixed, "not described here"));
+    assert_eq!((&r.legal, r.explanation, r.writable), (&Legal::Text, "not described here", true));
+    assert_eq!((step(&r, None, true), step(&r, None, false)), (None, None), "it has to be typed");
+    for (value, good) in
+        [("18", true), ("two words", true), ("", false), (" ", false), ("a\nb", false), ("a\0b", false)]
+    {
+        assert_eq!(r.legal.refusal(&r.name, value).is_none(), good, "{value:?}");
+    }
+    assert!(r.legal.refusal(&r.name, &"1".repeat(4096)).is_none());
+    assert!(r.legal.refusal(&r.name, &"1".repeat(4097)).unwrap().contains("4096"));
+    let hostile = state(&[("Evil", "1", true), ("a/b", "1", true), ("..", "1", true)]);
+    assert!(rows(&hostile, None).iter().all(|r| !r.writable), "only the kernel's sort of name is written to");
 }
 
 #[test]
@@ -133,7 +144,8 @@ fn stepping_goes_round_words_and_stops_at_the_ends_of_numbers() {
     assert_eq!(step(&ra, Some("100"), false).as_deref(), Some("64"));
     assert_eq!(step(&ra, Some("0"), false), None);
     assert_eq!(step(&ra, Some("16384"), true), None);
-    assert_eq!(step(&row(&all, "nomerges"), None, true), None);
+    assert_eq!(step(&row(&all, "nomerges"), None, true).as_deref(), Some("1"));
+    assert_eq!(step(&row(&all, "logical_block_size"), None, true), None);
 }
 
 #[test]

@@ -86,7 +86,8 @@ fn outcomes_are_the_kernels() {
         ("nr_requests=100000", Refused, Some("64")),
         ("rotational=1", Done, Some("1")),
         ("rotational=1", Unchanged, Some("1")),
-        ("rotational=2", Refused, Some("1")),
+        ("rotational=2", Clamped, Some("1")),
+        ("rotational=x", Refused, Some("1")),
         ("rotational=0", Done, Some("0")),
         ("logical_block_size=4096", Refused, Some("512")),
         ("no_such_setting=1", Refused, None),
@@ -212,7 +213,14 @@ fn a_queue_of_a_device_that_was_replaced_is_neither_read_nor_written() {
 #[test]
 fn only_settings_names_become_a_path() {
     let Some(b) = Bench::new() else { return };
-    for name in ["../queue/read_ahead_kb", "iosched/../read_ahead_kb", "iosched/", "wbt_lat_usec", "/tmp/x"] {
+    for name in [
+        "../queue/read_ahead_kb",
+        "iosched/../read_ahead_kb",
+        "iosched/",
+        "iosched",
+        "no_such_thing",
+        "/tmp/x",
+    ] {
         assert_eq!(b.queue.write(name, "4").unwrap_err().errno(), Some(libc::ENOENT), "{name}");
     }
     assert_eq!(b.queue.rights(), None);
