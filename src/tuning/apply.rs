@@ -16,6 +16,9 @@ use crate::sys::queue::QueueState;
 /// second together.
 const BUSY_PAUSES_MS: [u64; 6] = [10, 20, 50, 100, 250, 500];
 
+/// A write can move what was right before it, and can fail once and not again: what differs is written again, this often.
+const ROUNDS_OF_PUTTING_BACK: usize = 4;
+
 /// What a set of changes ended in: the report for people, and what a later step needs of it.
 #[derive(Clone, Debug)]
 pub struct Applied {
@@ -154,7 +157,7 @@ pub fn take_back(queue: &dyn QueueControl, device: &KernelName, applied: &mut Ap
 
 /// Writes back, in safe order, what differs from `target` and is to be put back (see [`plan::puts_back`]) by a set that
 /// tried to write `written`: also what moved as a side effect, and the tunables that went with a scheduler. What still
-/// differs afterwards is for the caller to see. Two rounds, since a write can move what was right before it.
+/// differs afterwards is for the caller to see.
 fn put_back(queue: &dyn QueueControl, target: &QueueState, written: &[String]) {
     let wrote = |name: &str| written.iter().any(|w| w == name);
     let wanted: Vec<Change> = target
@@ -163,17 +166,25 @@ fn put_back(queue: &dyn QueueControl, target: &QueueState, written: &[String]) {
         .filter(|name| plan::puts_back(name, target, wrote))
         .filter_map(|name| Some(Change { name: name.clone(), requested: target.effective(name)? }))
         .collect();
-    for _ in 0..2 {
+    for round in 0..ROUNDS_OF_PUTTING_BACK {
         let mut state = queue.read();
         for change in plan::order(&wanted) {
             if state.effective(&change.name).as_deref() == Some(change.requested.as_str()) {
                 continue;
             }
+            // Tunables of one name belong to several schedulers; these are the former one's.
+            let its_scheduler = state.effective("scheduler") == target.effective("scheduler");
+            if change.name.starts_with("iosched/") && !its_scheduler {
+                continue;
+            }
             // A failure shows in the comparison afterwards; the others are put back all the same.
-            let _ = write_patiently(queue, &change.name, &change.requested);
+            let _ = match round {
+                0 => write_patiently(queue, &change.name, &change.requested),
+                _ => queue.write(&change.name, &change.requested),
+            };
             state = queue.read();
         }
-        if target.differences(&state).is_empty() {
+        if state.attributes.is_empty() || target.differences(&state).is_empty() {
             break;
         }
     }

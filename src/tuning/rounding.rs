@@ -20,7 +20,7 @@ pub(super) fn explain(change: &Change, now: &str, state: &QueueState) -> Option<
     let unset = Attribute { value: None, writable: true };
     let attribute = state.attributes.get(name).unwrap_or(&unset);
     match catalogue::judge(name, attribute, state).0 {
-        Legal::Choice(words) if name != "rq_affinity" => truth(asked, got, &words),
+        Legal::Choice(words) if !matches!(name, "rq_affinity" | "io_poll") => truth(asked, got, &words),
         Legal::Number { min, max, .. } => number(name, asked, got, (min, max), state),
         _ => None,
     }

@@ -15,15 +15,15 @@ use super::support::{LoopDevice, loop_device};
 use super::{carry_out, of, only, set};
 
 /// A loop device, its queue, and a journal of the test's own.
-struct Bench {
-    device: LoopDevice,
-    queue: SysfsQueue,
+pub(crate) struct Bench {
+    pub(crate) device: LoopDevice,
+    pub(crate) queue: SysfsQueue,
     dir: tempfile::TempDir,
 }
 
 impl Bench {
     /// None, and said why, where there is no right to make one.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let device = loop_device(4)?;
         let root = SysRoot::host();
         let block = root.block(device.name());
@@ -42,20 +42,20 @@ impl Bench {
         Journal::new(&self.dir.path().join("blktune"), "a boot")
     }
 
-    fn set(&self, text: &str) -> Applied {
+    pub(crate) fn set(&self, text: &str) -> Applied {
         apply_and_keep(&self.journal(), &self.queue, self.queue.id(), &set(text), 1).applied
     }
 
-    fn undo(&self) -> Option<Undone> {
+    pub(crate) fn undo(&self) -> Option<Undone> {
         let entries = self.journal().entries().unwrap();
         latest(&entries, |id| id.same_device(self.queue.id())).map(|e| undo(&self.journal(), &self.queue, e))
     }
 
-    fn state(&self) -> QueueState {
+    pub(crate) fn state(&self) -> QueueState {
         self.queue.read()
     }
 
-    fn offers(&self, scheduler: &str) -> bool {
+    pub(crate) fn offers(&self, scheduler: &str) -> bool {
         self.state().schedulers().is_some_and(|s| s.available.iter().any(|a| a == scheduler))
     }
 }
