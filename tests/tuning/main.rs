@@ -12,6 +12,7 @@ mod device;
 mod eight;
 mod fake;
 mod kept;
+mod order;
 mod replay;
 mod transaction;
 mod tree;
