@@ -7,5 +7,6 @@ pub mod control;
 pub mod journal;
 pub mod keep;
 pub mod plan;
+mod rounding;
 pub mod undo;
 mod words;

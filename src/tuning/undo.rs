@@ -1,7 +1,6 @@
 //! Taking the last kept set of changes back.
 
 use super::apply::{Cause, carry_out};
-use super::catalogue::CHANGEABLE;
 use super::change::{ApplyReport, Change, ChangeReport, Outcome};
 use super::control::QueueControl;
 use super::journal::{Entry, Journal, Moved, Stage};
@@ -136,8 +135,10 @@ impl Work {
         let is_as_left = |m: &Moved| now.effective(&m.name) == m.effective;
         let switching = scheduler.is_some_and(is_as_left);
         let mut work = Self::default();
-        for m in moved.iter().filter(|m| CHANGEABLE.contains(&m.name.as_str()) || scheduler.is_none()) {
-            let Some(wanted) = m.before.clone().filter(|_| plan::restorable(&m.name)) else { continue };
+        let wrote = |name: &str| entry.planned.iter().any(|c| c.name == name);
+        for m in moved.iter().filter(|m| !m.name.starts_with("iosched/") || scheduler.is_none()) {
+            let ours = plan::puts_back(&m.name, now, wrote);
+            let Some(wanted) = m.before.clone().filter(|_| ours) else { continue };
             let derived = m.name == "nr_requests" && !entry.planned.iter().any(|c| c.name == m.name);
             if now.effective(&m.name).as_ref() == Some(&wanted)
                 || (derived && scheduler.is_some() && !switching)
@@ -163,12 +164,12 @@ impl Work {
                 work.back.push(Change { name: name.clone(), requested: value.clone() });
             }
         }
-        for name in CHANGEABLE.iter().filter(|n| **n != "scheduler") {
+        for name in ["nr_requests", "read_ahead_kb"] {
             let Some(value) = now.effective(name) else { continue };
             // A number of requests that fits this scheduler may be too many for the former one.
-            let fits = *name != "nr_requests" || !switching || entry.before.get(*name) == Some(&value);
-            if fits && !work.back.iter().any(|c| c.name == *name) {
-                work.hold.push(Change { name: (*name).to_owned(), requested: value });
+            let fits = name != "nr_requests" || !switching || entry.before.get(name) == Some(&value);
+            if fits && !work.back.iter().any(|c| c.name == name) {
+                work.hold.push(Change { name: name.to_owned(), requested: value });
             }
         }
         work
