@@ -251,10 +251,27 @@ fn only_enter_in_the_diff_writes_and_it_writes_what_the_diff_shows() {
     let changes = vec![change("scheduler", "bfq"), change("read_ahead_kb", "2048")];
     assert_eq!(applied, [&Effect::Apply { device, changes }]);
     // A second Enter does not write again, and the screen stays usable meanwhile.
-    s.keys("<Enter><Esc>c<Enter>");
+    s.keys("<Enter>c<Enter>");
     assert_eq!(s.effects.iter().filter(|e| matches!(e, Effect::Apply { .. })).count(), 1);
     s.seconds(2);
-    assert!(s.text().contains("sda: waiting for the queue to drain, 2 s"), "{}", s.text());
+    let waiting = s.line_with("sda: waiting for");
+    assert!(waiting.contains(" I/O, 2 s"), "{}", s.text());
+}
+
+#[test]
+fn waiting_is_given_up_on_purpose_only() {
+    let given_up = |s: &Screen| s.effects.iter().filter(|e| matches!(e, Effect::GiveUp { .. })).count();
+    let mut s = staged(80, 24);
+    s.keys("c<Enter><Esc>");
+    assert_eq!(given_up(&s), 0, "most writes are done before an Esc could be meant for them");
+    s.seconds(2);
+    assert!(s.text().contains("Esc stops waiting"), "{}", s.text());
+    s.keys("<Esc>");
+    assert_eq!(given_up(&s), 1);
+    s.seconds(1);
+    assert!(s.text().contains("sda: given up; put back when the kernel lets go of it"), "{}", s.text());
+    s.keys("<Esc><Esc>");
+    assert_eq!(given_up(&s), 1);
 }
 
 #[test]
@@ -271,7 +288,7 @@ fn the_outcome_shows_what_was_clamped_and_what_moved() {
 #[test]
 fn an_outcome_whose_window_was_closed_comes_back_below_what_is_open() {
     let mut s = staged(80, 24);
-    s.keys("c<Enter><Esc>?");
+    s.keys("c<Enter><Enter>?");
     let device = s.id("sda");
     let result = ApplyReport {
         changes: vec![report("scheduler", "bfq", "none", "none", Outcome::Refused)],
