@@ -1,7 +1,6 @@
 //! Carrying out a set of changes on one queue: all of it, read back, or none of it.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::time::Duration;
 
 use super::change::{ApplyReport, Change, ChangeReport, Outcome, SideEffect};
@@ -115,7 +114,7 @@ pub(super) fn carry_out(
         let answer = write_patiently(queue, &change.name, &change.requested);
         state = queue.read();
         let problem = match answer {
-            Err(e) => Some((words::refusal(change, &state, &e), cause_of(&e))),
+            Err(e) => Some((words::refusal(change, &state, &e), cause_of(&e, &state))),
             Ok(()) => words::disbelief(change, prior.as_deref(), &state).map(|why| (why, Cause::Value)),
         };
         if let Some((why, cause)) = problem {
@@ -203,10 +202,13 @@ fn write_patiently(queue: &dyn QueueControl, name: &str, value: &str) -> Result<
     }
 }
 
-fn cause_of(e: &AttrError) -> Cause {
-    match (e.errno(), e.source.kind()) {
-        (Some(libc::EACCES | libc::EPERM | libc::EROFS), _) => Cause::Rights,
-        (Some(libc::ENODEV | libc::ENXIO | libc::EBUSY), _) | (_, io::ErrorKind::NotFound) => Cause::Gone,
+/// The sort of the kernel's answer; `state` is the queue after it. What is missing on a device that is there is a matter
+/// of the name (a tunable of another scheduler), not of the device.
+fn cause_of(e: &AttrError, state: &QueueState) -> Cause {
+    match e.errno() {
+        Some(libc::EACCES | libc::EPERM | libc::EROFS) => Cause::Rights,
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) if state.attributes.is_empty() => Cause::Gone,
+        Some(libc::EBUSY) => Cause::Gone,
         _ => Cause::Value,
     }
 }

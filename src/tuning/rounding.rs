@@ -117,4 +117,50 @@ mod tests {
             assert!(!ticks(asked, got), "{asked} {got}");
         }
     }
+
+    fn explained(name: &str, asked: &str, got: &str) -> bool {
+        let attributes = [
+            (name, got, true),
+            ("max_hw_sectors_kb", "1282", false),
+            ("logical_block_size", "4096", false),
+            ("discard_max_hw_bytes", "1073741824", false),
+        ];
+        let attributes = attributes
+            .map(|(n, v, writable)| (n.to_owned(), Attribute { value: Some(v.to_owned()), writable }));
+        let state = QueueState { attributes: attributes.into() };
+        let change = Change { name: name.to_owned(), requested: asked.to_owned() };
+        explain(&change, got, &state).is_some()
+    }
+
+    #[test]
+    fn a_limit_explains_the_value_it_leads_to_and_no_other() {
+        for (name, asked, got, lie) in [
+            ("max_sectors_kb", "99999", "1280", "512"),
+            ("max_sectors_kb", "1026", "1024", "512"),
+            ("discard_max_bytes", "2147483648", "1073741824", "4096"),
+            ("nomerges", "3", "1", "0"),
+            ("iostats", "7", "1", "0"),
+            ("iosched/low_latency", "2", "1", "0"),
+            ("nr_requests", "1", "4", "8"),
+            ("iosched/async_depth", "0", "1", "256"),
+            ("iosched/back_seek_max", "2147483648", "2147483647", "16384"),
+            ("iosched/read_expire", "77", "80", "500"),
+            ("io_timeout", "1", "4", "30000"),
+        ] {
+            assert!(explained(name, asked, got), "{name} {asked} {got}");
+            assert!(!explained(name, asked, lie), "{name} {asked} {lie}");
+        }
+        for (name, asked, got) in [
+            ("rq_affinity", "3", "1"),
+            ("io_poll", "2", "1"),
+            ("io_poll_delay", "-1", "5"),
+            ("max_sectors_kb", "1024", "512"),
+            ("nomerges", "2", "1"),
+            ("discard_max_bytes", "4096", "1073741824"),
+            ("write_cache", "write back", "write through"),
+            ("new_in_linux_9", "5", "4"),
+        ] {
+            assert!(!explained(name, asked, got), "{name} {asked} {got}");
+        }
+    }
 }

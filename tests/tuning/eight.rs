@@ -171,6 +171,23 @@ fn what_the_kernel_does_not_take_back_is_named() {
 }
 
 #[test]
+fn tunables_of_a_scheduler_that_can_not_be_left_are_left_alone() {
+    let t = tree(&[("scheduler", "mq-deadline"), ("iosched/async_depth", "7")]);
+    t.kernel.stick("scheduler", 1);
+    t.kernel.fail(2, Fault::Refuse(libc::EINVAL));
+    let a = carry_out(&t, "scheduler=kyber rotational=1 read_ahead_kb=512");
+    assert!(
+        a.report.not_restored.iter().any(|n| n.contains("scheduler was mq-deadline and is kyber now")),
+        "{a:?}"
+    );
+    assert_eq!(
+        (t.kernel.get("rotational"), t.kernel.get("read_ahead_kb")),
+        ("0".to_owned(), "64".to_owned())
+    );
+    assert_eq!(t.kernel.get("iosched/async_depth"), "192", "7 was for mq-deadline");
+}
+
+#[test]
 fn a_tunable_can_be_asked_for_with_the_scheduler_it_comes_with() {
     let t = tree(&[]);
     let a = carry_out(&t, "iosched/slice_idle=0 scheduler=bfq");
@@ -180,6 +197,7 @@ fn a_tunable_can_be_asked_for_with_the_scheduler_it_comes_with() {
     let before = t.read();
     let a = carry_out(&t, "iosched/slice_idle=4 scheduler=kyber");
     assert_no_trace(&before, &t, &a, "slice_idle under kyber");
+    assert_eq!(a.cause, Some(Cause::Value), "the device is there");
     assert!(
         of(&a, "iosched/slice_idle")
             .message

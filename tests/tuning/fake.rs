@@ -43,6 +43,7 @@ struct Inner {
     faults: BTreeMap<usize, Fault>,
     every: Option<(usize, usize, Fault)>,
     broken_from: Option<usize>,
+    stuck: Option<(String, usize)>,
 }
 
 impl FakeQueue {
@@ -73,6 +74,7 @@ impl FakeQueue {
             faults: BTreeMap::new(),
             every: None,
             broken_from: None,
+            stuck: None,
         }))
     }
 
@@ -93,6 +95,11 @@ impl FakeQueue {
     pub(crate) fn break_from(&self, nth: usize) {
         let mut q = self.0.borrow_mut();
         q.broken_from = Some(q.writes.len() + nth);
+    }
+
+    /// This attribute takes so many writes more, and then none.
+    pub(crate) fn stick(&self, name: &str, after: usize) {
+        self.0.borrow_mut().stuck = Some((name.to_owned(), after));
     }
 
     /// All writes that were tried, in order.
@@ -305,6 +312,12 @@ impl QueueControl for FakeQueue {
         };
         if q.broken_from.is_some_and(|from| nth >= from) {
             return Err(fail(libc::EIO));
+        }
+        if let Some((_, left)) = q.stuck.as_mut().filter(|(stuck, _)| stuck == name) {
+            if *left == 0 {
+                return Err(fail(libc::EINVAL));
+            }
+            *left -= 1;
         }
         let regular = q.every.filter(|(period, at, _)| nth % period == *at).map(|(_, _, fault)| fault);
         match q.faults.remove(&nth).or(regular) {

@@ -107,15 +107,19 @@ impl Set<'_> {
             (n, _) => n.saturating_mul(2),
         }
         .max(128);
-        told.push(match self.state.number("read_ahead_kb") {
-            Some(now) if now >= floor => {
-                format!("{names}: writing it can raise read_ahead_kb, not expected here ({now} KiB is above the floor)")
-            }
-            Some(now) => format!(
+        match self.state.number("read_ahead_kb") {
+            // Said of the one setting that is known for it; of the others only where it will happen.
+            Some(now) if now >= floor && limits == ["rotational"] => told.push(format!(
+                "{names}: writing it can raise read_ahead_kb, not expected here ({now} KiB is above the floor)"
+            )),
+            Some(now) if now >= floor => {}
+            Some(now) => told.push(format!(
                 "{names}: current kernels raise read_ahead_kb with it (now {now}, up to {floor} KiB) and never lower it again"
-            ),
-            None => format!("{names}: current kernels may raise read-ahead with it and never lower it again"),
-        });
+            )),
+            None => told.push(format!(
+                "{names}: current kernels may raise read-ahead with it and never lower it again"
+            )),
+        }
     }
 
     fn scheduler(&self, told: &mut Vec<String>) {
