@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use blktune::sys::queue::{Attribute, QueueState};
-use blktune::tuning::catalogue::{CHANGEABLE, Group, Legal, SettingRow, known_side_effects, rows, step};
+use blktune::tuning::catalogue::{Group, Legal, SettingRow, changeable, known_side_effects, rows, step};
 use blktune::tuning::change::Change;
 use proptest::prelude::*;
 
@@ -74,25 +74,36 @@ fn every_attribute_of_three_kernels_is_described() {
 }
 
 #[test]
-fn the_four_settings_lead_their_groups_and_only_they_can_be_changed() {
+fn what_the_kernel_lets_us_write_can_be_changed_and_what_matters_most_leads() {
     let rows = rows(&disk(), None);
-    let writable: BTreeSet<&str> = rows.iter().filter(|r| r.writable).map(|r| r.name.as_str()).collect();
-    assert_eq!(writable, CHANGEABLE.into_iter().collect());
     let names: Vec<&str> = rows.iter().map(|r| r.name.as_str()).collect();
     assert_eq!(names[..4], ["scheduler", "rotational", "read_ahead_kb", "nr_requests"]);
     assert!(rows.is_sorted_by_key(|r| r.group));
     for r in &rows {
         assert_eq!(r.writable, r.why_not.is_none(), "{}", r.name);
+        assert_eq!(r.writable, disk().attributes[&r.name].writable, "{}", r.name);
+        assert_eq!(r.writable, changeable(&r.name, &disk()), "{}", r.name);
+        assert_eq!(r.legal == Legal::Fixed, !r.writable, "{}", r.name);
     }
-    assert_eq!(row(&rows, "nomerges").why_not.as_deref(), Some("not changeable by blktune yet"));
     assert_eq!(row(&rows, "logical_block_size").why_not.as_deref(), Some("read only in the kernel"));
+    assert!(!changeable("no_such_thing", &disk()));
 }
 
 #[test]
-fn an_attribute_of_a_newer_kernel_is_shown_as_read() {
+fn an_attribute_of_a_newer_kernel_is_plain_text() {
     let r = row(&rows(&disk(), None), "new_in_linux_9");
     assert_eq!((r.value.as_deref(), r.unit, r.group), (Some("17"), "", Group::Queue));
-    assert_eq!((r.legal, r.explanation), (Legal::Fixed, "not described here"));
+    assert_eq!((&r.legal, r.explanation, r.writable), (&Legal::Text, "not described here", true));
+    assert_eq!((step(&r, None, true), step(&r, None, false)), (None, None), "it has to be typed");
+    for (value, good) in
+        [("18", true), ("two words", true), ("", false), (" ", false), ("a\nb", false), ("a\0b", false)]
+    {
+        assert_eq!(r.legal.refusal(&r.name, value).is_none(), good, "{value:?}");
+    }
+    assert!(r.legal.refusal(&r.name, &"1".repeat(4096)).is_none());
+    assert!(r.legal.refusal(&r.name, &"1".repeat(4097)).unwrap().contains("4096"));
+    let hostile = state(&[("Evil", "1", true), ("a/b", "1", true), ("..", "1", true)]);
+    assert!(rows(&hostile, None).iter().all(|r| !r.writable), "only the kernel's sort of name is written to");
 }
 
 #[test]
@@ -133,7 +144,8 @@ fn stepping_goes_round_words_and_stops_at_the_ends_of_numbers() {
     assert_eq!(step(&ra, Some("100"), false).as_deref(), Some("64"));
     assert_eq!(step(&ra, Some("0"), false), None);
     assert_eq!(step(&ra, Some("16384"), true), None);
-    assert_eq!(step(&row(&all, "nomerges"), None, true), None);
+    assert_eq!(step(&row(&all, "nomerges"), None, true).as_deref(), Some("1"));
+    assert_eq!(step(&row(&all, "logical_block_size"), None, true), None);
 }
 
 #[test]
@@ -146,6 +158,113 @@ fn the_diff_tells_what_else_will_move() {
         known_side_effects(&[change("rotational", "1"), change("read_ahead_kb", "512")], &disk()).join("\n");
     assert!(told.contains("written last") && !told.contains("never lower"), "{told}");
     assert_eq!(known_side_effects(&[change("scheduler", "none")], &disk()), Vec::<String>::new());
+}
+
+#[test]
+fn stopping_flushes_is_said_first_and_never_stepped_to() {
+    let with = |cache: &str| {
+        state(&[("write_cache", cache, true), ("read_ahead_kb", "64", true), ("rotational", "0", true)])
+    };
+    for through in ["write through", "none"] {
+        let told = known_side_effects(
+            &[change("rotational", "1"), change("write_cache", through)],
+            &with("write back"),
+        );
+        assert!(told[0].starts_with("write_cache: data safety"), "{told:?}");
+        assert!(told[0].contains("no more flushes") && told[0].contains("power cut"), "{told:?}");
+    }
+    let r = row(&rows(&with("write back"), None), "write_cache");
+    assert_eq!(r.legal_text, "write back or write through");
+    assert_eq!((step(&r, None, true), step(&r, None, false)), (None, None));
+    assert_eq!(step(&r, Some("write through"), true).as_deref(), Some("write back"), "the way back is open");
+    let r = row(&rows(&with("write through"), None), "write_cache");
+    assert_eq!(step(&r, None, true).as_deref(), Some("write back"));
+    let told = known_side_effects(&[change("write_cache", "write through")], &with("write through"));
+    assert_eq!(told, Vec::<String>::new(), "nothing is written");
+    for (value, good) in [
+        ("write back", true),
+        ("write through", true),
+        ("none", true),
+        ("write back extra", false),
+        ("WRITE BACK", false),
+        ("off", false),
+    ] {
+        assert_eq!(r.legal.refusal("write_cache", value).is_none(), good, "{value}");
+    }
+}
+
+#[test]
+fn every_limit_is_known_to_move_read_ahead_and_no_other_setting_is() {
+    let moves = |name: &str, value: &str| {
+        let s = state(&[(name, "5", true), ("read_ahead_kb", "64", true), ("optimal_io_size", "0", false)]);
+        known_side_effects(&[change(name, value)], &s).iter().any(|t| t.contains("up to 128 KiB"))
+    };
+    for limit in [
+        "rotational",
+        "max_sectors_kb",
+        "add_random",
+        "iostats",
+        "iostats_passthrough",
+        "stable_writes",
+        "write_cache",
+        "discard_max_bytes",
+        "write_zeroes_unmap_max_bytes",
+    ] {
+        assert!(moves(limit, "0"), "{limit}");
+    }
+    for other in ["nomerges", "rq_affinity", "nr_requests", "wbt_lat_usec", "io_timeout"] {
+        assert!(!moves(other, "0"), "{other}");
+    }
+}
+
+#[test]
+fn what_can_not_be_taken_back_is_told_before() {
+    let s = state(&[
+        ("wbt_lat_usec", "2000", true),
+        ("discard_max_bytes", "4096", true),
+        ("iostats", "1", true),
+        ("stable_writes", "1", true),
+    ]);
+    let told = |name: &str, value: &str| known_side_effects(&[change(name, value)], &s).join("\n");
+    assert!(told("wbt_lat_usec", "5000").contains("stays marked"), "{}", told("wbt_lat_usec", "5000"));
+    assert!(told("discard_max_bytes", "0").contains("do not take 0 back"));
+    assert!(told("iostats", "0").contains("nothing can be measured"));
+    assert!(told("stable_writes", "0").contains("data safety"));
+    assert_eq!(told("wbt_lat_usec", "02000"), "", "it has that value");
+}
+
+#[test]
+fn numbers_know_their_ends_and_the_kernel_judges_what_is_beyond() {
+    let s = state(&[
+        ("max_sectors_kb", "1280", true),
+        ("max_hw_sectors_kb", "1280", false),
+        ("wbt_lat_usec", "2000", true),
+        ("discard_max_bytes", "4096", true),
+        ("discard_max_hw_bytes", "0", false),
+        ("iosched/read_expire", "500", true),
+        ("write_zeroes_unmap_max_bytes", "0", true),
+        ("write_zeroes_unmap_max_hw_bytes", "65536", false),
+    ]);
+    let all = rows(&s, None);
+    let text = |name: &str| row(&all, name).legal_text;
+    assert_eq!((text("max_sectors_kb").as_str(), text("wbt_lat_usec").as_str()), ("0..1280", "0.. or -1"));
+    assert_eq!(text("iosched/read_expire"), "0..");
+    let refused = |name: &str, value: &str| row(&all, name).legal.refusal(name, value);
+    assert_eq!(refused("max_sectors_kb", "99999"), None);
+    assert_eq!(refused("wbt_lat_usec", "-1"), None);
+    for (name, bad) in [
+        ("max_sectors_kb", "-1"),
+        ("wbt_lat_usec", "1-"),
+        ("wbt_lat_usec", "-"),
+        ("iosched/read_expire", "-1"),
+        ("max_sectors_kb", "4k"),
+    ] {
+        assert!(refused(name, bad).is_some(), "{name}={bad}");
+    }
+    let discard = row(&all, "discard_max_bytes");
+    assert_eq!(step(&discard, None, true), None, "this device takes none");
+    let zeroes = row(&all, "write_zeroes_unmap_max_bytes");
+    assert_eq!(step(&zeroes, None, true).as_deref(), Some("65536"));
 }
 
 proptest! {

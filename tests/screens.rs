@@ -7,7 +7,7 @@ use blktune::app::message::{Level, Message, UndoStep};
 use blktune::config::color::ColorDepth;
 use blktune::config::theme::Theme;
 use blktune::sys::name::KernelName;
-use blktune::sys::queue::QueueState;
+use blktune::sys::queue::{Attribute, QueueState};
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
 use blktune::tuning::change::{ApplyReport, Change, Outcome};
@@ -347,6 +347,67 @@ fn fields_are_stepped_and_typed_and_nonsense_is_refused() {
     assert_eq!(s.model.workload.job.as_ref().unwrap().bs, Bytes(64 << 10));
     s.keys("l");
     assert_eq!(s.model.workload.job.as_ref().unwrap().bs, Bytes(128 << 10));
+}
+
+#[test]
+fn any_setting_can_be_typed_and_write_through_is_warned_of_before_it_is_written() {
+    let mut s = Screen::live(120, 40);
+    let mut state = queue("mq-deadline", 4096);
+    for (name, value) in [("write_cache", "write back"), ("new_in_linux_9", "17")] {
+        let attribute = Attribute { value: Some(value.to_owned()), writable: true };
+        state.attributes.insert(name.to_owned(), attribute);
+    }
+    s.keys("/sda<Enter><Enter>");
+    s.send(Message::Queue { device: name("sda"), state });
+    s.keys("g");
+    let type_value = |s: &mut Screen, setting: &str, value: &str| {
+        s.keys("g");
+        while s.model.settings.setting.as_deref() != Some(setting) {
+            s.keys("j");
+        }
+        s.keys(" ");
+        s.keys("e");
+        for _ in 0..20 {
+            s.keys("<Backspace>");
+        }
+        s.keys(value);
+        s.keys("<Enter>");
+    };
+    type_value(&mut s, "write_cache", "write through");
+    type_value(&mut s, "new_in_linux_9", "two words");
+    type_value(&mut s, "wbt_lat_usec", "-2");
+    assert!(s.text().contains("-2 is below -1"), "{}", s.text());
+    s.keys("<Backspace>1<Enter>c");
+    let text = s.text();
+    for (setting, value) in
+        [("write_cache", "write through"), ("new_in_linux_9", "two words"), ("wbt_lat_usec", "-1")]
+    {
+        assert!(
+            text.lines().any(|l| l.contains(setting) && l.contains(&format!("→ {value}"))),
+            "{setting}: {text}"
+        );
+    }
+    assert!(text.contains("data safety") && text.contains("power cut"), "{text}");
+    s.keys("<Enter>");
+    let written = s.effects.iter().any(|e| matches!(e, Effect::Apply { changes, .. } if changes.len() == 3));
+    assert!(written, "{:?}", s.effects);
+}
+
+#[test]
+fn space_never_stages_write_through() {
+    let mut s = Screen::live(120, 40);
+    let mut state = queue("none", 128);
+    let cache = Attribute { value: Some("write back".to_owned()), writable: true };
+    state.attributes.insert("write_cache".to_owned(), cache);
+    s.keys("/sda<Enter><Enter>");
+    s.send(Message::Queue { device: name("sda"), state });
+    s.keys("g");
+    while s.model.settings.setting.as_deref() != Some("write_cache") {
+        s.keys("j");
+    }
+    s.keys("  lh ");
+    assert!(!s.text().contains("staged, c reviews"), "{}", s.text());
+    assert!(s.text().contains("e types one"), "{}", s.text());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What is said on the shell after the screen is gone.
 
-use crate::tuning::catalogue::CHANGEABLE;
+use crate::tuning::catalogue;
 
 use super::fleet::ChangedBy;
 use super::model::Model;
@@ -12,12 +12,13 @@ pub fn left_changed(model: &Model) -> Vec<String> {
     let mut lines = Vec::new();
     for entry in model.fleet.entries().iter().filter(|e| e.live()) {
         let name = entry.device.name();
-        let changes: Vec<String> = CHANGEABLE
-            .iter()
-            .filter_map(|setting| match entry.changed(setting)? {
+        let Some(queue) = &entry.queue else { continue };
+        let changes: Vec<String> = catalogue::rows(queue, None)
+            .into_iter()
+            .filter(|row| row.writable)
+            .filter_map(|row| match entry.changed(&row.name)? {
                 (ChangedBy::Us | ChangedBy::SideEffect, before) => {
-                    let now = entry.queue.as_ref()?.effective(setting)?;
-                    Some(format!("{setting} {before} -> {now}"))
+                    Some(format!("{} {before} -> {}", row.name, row.value?))
                 }
                 (ChangedBy::Other, _) => None,
             })

@@ -76,10 +76,10 @@ fn sort_items(items: &[String]) -> Result<(Vec<&str>, Vec<Change>), Failure> {
         changes.into_iter().map(|c| plan::parse_change(c)).collect::<Result<_, _>>().map_err(usage)?;
     plan::no_duplicates(&changes).map_err(usage)?;
     if changes.is_empty() {
-        return Err(Failure::Usage(format!(
-            "nothing to set; write NAME=VALUE behind the device (blktune changes {})",
-            catalogue::CHANGEABLE.join(", ")
-        )));
+        return Err(Failure::Usage(
+            "nothing to set; write NAME=VALUE behind the device (blktune show DEVICE lists the names)"
+                .to_owned(),
+        ));
     }
     Ok((devices.into_iter().map(String::as_str).collect(), changes))
 }
@@ -87,7 +87,7 @@ fn sort_items(items: &[String]) -> Result<(Vec<&str>, Vec<Change>), Failure> {
 fn change(queues: &[SysfsQueue], changes: &[Change], root: &SysRoot, as_json: bool) -> CommandResult {
     for queue in queues {
         let state = queue.read();
-        let legal = changes.iter().all(|c| plan::refusal(c, &state).is_none());
+        let legal = plan::refusals(changes, &state).is_empty();
         if let Some(e) = queue.write_error().filter(|_| legal) {
             return Err(Failure::NotPermitted(e.to_string()));
         }
@@ -134,7 +134,8 @@ fn dry_run(queues: &[SysfsQueue], changes: &[Change], as_json: bool) -> CommandR
     for queue in queues {
         let state = queue.read();
         let device = &queue.id().name;
-        foreseen.extend(plan::order(changes).into_iter().map(|c| Foreseen::of(device, c, &state)));
+        let problems = plan::refusals(changes, &state);
+        foreseen.extend(plan::order(changes).into_iter().map(|c| Foreseen::of(device, c, &state, &problems)));
         effects.extend(catalogue::known_side_effects(changes, &state).into_iter().map(|e| (device, e)));
     }
     let told = if as_json {
@@ -168,10 +169,16 @@ struct Foreseen<'a> {
 }
 
 impl<'a> Foreseen<'a> {
-    fn of(device: &'a KernelName, change: &'a Change, state: &QueueState) -> Self {
+    fn of(
+        device: &'a KernelName,
+        change: &'a Change,
+        state: &QueueState,
+        problems: &[(String, String)],
+    ) -> Self {
         let before = state.effective(&change.name);
         let same = before.as_deref().is_some_and(|b| plan::same_value(&change.name, &change.requested, b));
-        Self { device, change, before, same, problem: plan::refusal(change, state) }
+        let problem = problems.iter().find(|(name, _)| *name == change.name).map(|(_, why)| why.clone());
+        Self { device, change, before, same, problem }
     }
 
     fn line(&self) -> String {

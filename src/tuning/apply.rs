@@ -1,6 +1,6 @@
 //! Carrying out a set of changes on one queue: all of it, read back, or none of it.
 
-use std::io;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::change::{ApplyReport, Change, ChangeReport, Outcome, SideEffect};
@@ -14,6 +14,9 @@ use crate::sys::queue::QueueState;
 /// Pauses between tries of a write that the kernel answers with EBUSY (a queue being reconfigured) or EINTR: under a
 /// second together.
 const BUSY_PAUSES_MS: [u64; 6] = [10, 20, 50, 100, 250, 500];
+
+/// A write can move what was right before it, and can fail once and not again: what differs is written again, this often.
+const ROUNDS_OF_PUTTING_BACK: usize = 4;
 
 /// What a set of changes ended in: the report for people, and what a later step needs of it.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ pub struct Applied {
     pub after: QueueState,
     /// Whether anything was written at all.
     pub wrote: bool,
+    /// The settings whose writes were tried, whatever the kernel answered, in that order.
+    pub written: Vec<String>,
 }
 
 /// The sort of a refusal, for the exit code.
@@ -60,13 +65,12 @@ pub fn apply(
     before_writing: &mut BeforeWriting<'_>,
 ) -> Applied {
     let before = queue.read();
-    let problems: Vec<(String, String)> =
-        changes.iter().filter_map(|c| plan::refusal(c, &before).map(|why| (c.name.clone(), why))).collect();
+    let problems = plan::refusals(changes, &before);
     if problems.is_empty() {
         return carry_out(queue, device, changes, before, before_writing);
     }
     let cause = if before.attributes.is_empty() { Cause::Gone } else { Cause::Value };
-    refused(device, changes, before.clone(), before, &problems, cause, false)
+    refused(device, changes, before.clone(), before, &problems, cause, Vec::new())
 }
 
 /// [`apply`] without judging the values first: they were read from this queue before.
@@ -84,41 +88,46 @@ pub(super) fn carry_out(
     let expected: Vec<Change> = changes.iter().filter(|c| differs(&before, c)).cloned().collect();
     if expected.is_empty() {
         return Applied {
-            report: succeeded(device, changes, &before, &before),
+            report: succeeded(device, changes, &before, &before, &BTreeMap::new()),
             cause: None,
             why: None,
             before: before.clone(),
             after: before,
             wrote: false,
+            written: Vec::new(),
         };
     }
     if let Err(why) = before_writing(&before, &expected) {
         let problems: Vec<_> =
             expected.iter().map(|c| (c.name.clone(), format!("not written: {why}"))).collect();
-        return refused(device, changes, before.clone(), before, &problems, Cause::Journal, false);
+        return refused(device, changes, before.clone(), before, &problems, Cause::Journal, Vec::new());
     }
     let mut state = before.clone();
+    let mut written: Vec<String> = Vec::new();
+    let mut verified: BTreeMap<&str, Option<String>> = BTreeMap::new();
     for change in plan::order(changes) {
         if !differs(&state, change) {
             continue;
         }
         let prior = state.effective(&change.name);
+        written.push(change.name.clone());
         let answer = write_patiently(queue, &change.name, &change.requested);
         state = queue.read();
         let problem = match answer {
-            Err(e) => Some((words::refusal(change, &state, &e), cause_of(&e))),
-            Ok(()) => words::disbelief(change, prior.as_deref(), state.effective(&change.name).as_deref())
-                .map(|why| (why, Cause::Value)),
+            Err(e) => Some((words::refusal(change, &state, &e), cause_of(&e, &state))),
+            Ok(()) => words::disbelief(change, prior.as_deref(), &state).map(|why| (why, Cause::Value)),
         };
         if let Some((why, cause)) = problem {
-            put_back(queue, &before);
+            put_back(queue, &before, &written);
             let after = queue.read();
-            return refused(device, changes, before, after, &[(change.name.clone(), why)], cause, true);
+            let problems = [(change.name.clone(), why)];
+            return refused(device, changes, before, after, &problems, cause, written);
         }
+        verified.insert(&change.name, state.effective(&change.name));
     }
     let after = queue.read();
-    let report = succeeded(device, changes, &before, &after);
-    Applied { report, cause: None, why: None, before, after, wrote: true }
+    let report = succeeded(device, changes, &before, &after, &verified);
+    Applied { report, cause: None, why: None, before, after, wrote: !written.is_empty(), written }
 }
 
 /// Takes a carried-out set back because another device of the same command refused its part; the report then says so.
@@ -130,7 +139,7 @@ pub fn take_back(queue: &dyn QueueControl, device: &KernelName, applied: &mut Ap
         .map(|c| Change { name: c.name.clone(), requested: c.requested.clone() })
         .collect();
     if applied.wrote {
-        put_back(queue, &applied.before);
+        put_back(queue, &applied.before, &applied.written);
     }
     let after = queue.read();
     let problems: Vec<(String, String)> = applied
@@ -140,31 +149,41 @@ pub fn take_back(queue: &dyn QueueControl, device: &KernelName, applied: &mut Ap
         .filter(|c| c.outcome != Outcome::Unchanged)
         .map(|c| (c.name.clone(), format!("put back, because {because}")))
         .collect();
-    *applied =
-        refused(device, &changes, applied.before.clone(), after, &problems, Cause::Value, applied.wrote);
+    let written = std::mem::take(&mut applied.written);
+    *applied = refused(device, &changes, applied.before.clone(), after, &problems, Cause::Value, written);
     applied.why = Some(because.to_owned());
 }
 
-/// Writes back, in safe order, every restorable attribute that differs from `target`. What still differs afterwards is
-/// for the caller to see. Two rounds, since a write can move what was right before it.
-fn put_back(queue: &dyn QueueControl, target: &QueueState) {
+/// Writes back, in safe order, what differs from `target` and is to be put back (see [`plan::puts_back`]) by a set that
+/// tried to write `written`: also what moved as a side effect, and the tunables that went with a scheduler. What still
+/// differs afterwards is for the caller to see.
+fn put_back(queue: &dyn QueueControl, target: &QueueState, written: &[String]) {
+    let wrote = |name: &str| written.iter().any(|w| w == name);
     let wanted: Vec<Change> = target
         .attributes
-        .iter()
-        .filter(|(name, attribute)| plan::restorable(name) && attribute.writable)
-        .filter_map(|(name, _)| Some(Change { name: name.clone(), requested: target.effective(name)? }))
+        .keys()
+        .filter(|name| plan::puts_back(name, target, wrote))
+        .filter_map(|name| Some(Change { name: name.clone(), requested: target.effective(name)? }))
         .collect();
-    for _ in 0..2 {
+    for round in 0..ROUNDS_OF_PUTTING_BACK {
         let mut state = queue.read();
         for change in plan::order(&wanted) {
             if state.effective(&change.name).as_deref() == Some(change.requested.as_str()) {
                 continue;
             }
+            // Tunables of one name belong to several schedulers; these are the former one's.
+            let its_scheduler = state.effective("scheduler") == target.effective("scheduler");
+            if change.name.starts_with("iosched/") && !its_scheduler {
+                continue;
+            }
             // A failure shows in the comparison afterwards; the others are put back all the same.
-            let _ = write_patiently(queue, &change.name, &change.requested);
+            let _ = match round {
+                0 => write_patiently(queue, &change.name, &change.requested),
+                _ => queue.write(&change.name, &change.requested),
+            };
             state = queue.read();
         }
-        if target.differences(&state).is_empty() {
+        if state.attributes.is_empty() || target.differences(&state).is_empty() {
             break;
         }
     }
@@ -183,19 +202,24 @@ pub(super) fn write_patiently(queue: &dyn QueueControl, name: &str, value: &str)
     }
 }
 
-fn cause_of(e: &AttrError) -> Cause {
-    match (e.errno(), e.source.kind()) {
-        (Some(libc::EACCES | libc::EPERM | libc::EROFS), _) => Cause::Rights,
-        (Some(libc::ENODEV | libc::ENXIO | libc::EBUSY), _) | (_, io::ErrorKind::NotFound) => Cause::Gone,
+/// The sort of the kernel's answer; `state` is the queue after it. What is missing on a device that is there is a matter
+/// of the name (a tunable of another scheduler), not of the device.
+fn cause_of(e: &AttrError, state: &QueueState) -> Cause {
+    match e.errno() {
+        Some(libc::EACCES | libc::EPERM | libc::EROFS) => Cause::Rights,
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) if state.attributes.is_empty() => Cause::Gone,
+        Some(libc::EBUSY) => Cause::Gone,
         _ => Cause::Value,
     }
 }
 
+/// The report of a set that was carried out. `verified` is what was read right after each write.
 fn succeeded(
     device: &KernelName,
     changes: &[Change],
     before: &QueueState,
     after: &QueueState,
+    verified: &BTreeMap<&str, Option<String>>,
 ) -> ApplyReport {
     let reports = changes
         .iter()
@@ -207,7 +231,8 @@ fn succeeded(
                 (true, false) => Outcome::Applied,
                 (false, _) => Outcome::Clamped,
             };
-            let message = words::success(c, outcome, now.as_deref());
+            let verified = verified.get(c.name.as_str()).and_then(|v| v.as_deref());
+            let message = words::success(c, outcome, was.as_deref(), verified, after);
             report(device, c, was, now, outcome, message)
         })
         .collect();
@@ -227,8 +252,9 @@ fn refused(
     after: QueueState,
     problems: &[(String, String)],
     cause: Cause,
-    wrote: bool,
+    written: Vec<String>,
 ) -> Applied {
+    let wrote = !written.is_empty();
     let why: Vec<String> = problems.iter().map(|(n, why)| format!("{device} {n}: {why}")).collect();
     let why = why.join("; ");
     let names: Vec<&str> = problems.iter().map(|(n, _)| n.as_str()).collect();
@@ -255,7 +281,9 @@ fn refused(
         before
             .differences(&after)
             .into_iter()
-            .map(|(name, was, now)| words::not_restored(device, &name, was.as_deref(), now.as_deref()))
+            .map(|(name, was, now)| {
+                words::not_restored(device, &name, (was.as_deref(), &before), now.as_deref())
+            })
             .collect()
     } else {
         Vec::new()
@@ -274,6 +302,7 @@ fn refused(
         before,
         after,
         wrote,
+        written,
     }
 }
 

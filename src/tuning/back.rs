@@ -72,10 +72,12 @@ impl Work {
         let scheduler = moved.iter().find(|m| m.name == "scheduler");
         let is_as_left = |m: &Moved| now.effective(&m.name) == m.effective;
         let switching = scheduler.is_some_and(is_as_left);
+        let wrote = |name: &str| entry.planned.iter().any(|c| c.name == name);
         let mut work = Self::default();
         for m in moved.iter().filter(|m| scheduler.is_none() || !m.name.starts_with("iosched/")) {
-            let Some(wanted) = m.before.clone().filter(|_| plan::restorable(&m.name)) else { continue };
-            let derived = m.name == "nr_requests" && !entry.planned.iter().any(|c| c.name == m.name);
+            let ours = plan::puts_back(&m.name, now, wrote);
+            let Some(wanted) = m.before.clone().filter(|_| ours) else { continue };
+            let derived = m.name == "nr_requests" && !wrote(&m.name);
             if now.effective(&m.name).as_ref() == Some(&wanted)
                 || (derived && scheduler.is_some() && !switching)
             {
@@ -159,13 +161,16 @@ pub(super) fn write_all(queue: &dyn QueueControl, wanted: &[Change]) -> QueueSta
     let differs = |state: &QueueState, c: &Change| {
         state.effective(&c.name).is_none_or(|now| !plan::same_value(&c.name, &c.requested, &now))
     };
+    let scheduler = wanted.iter().find(|c| c.name == "scheduler");
     let mut state = queue.read();
     for _ in 0..2 {
         for change in plan::order(wanted) {
             if state.attributes.is_empty() {
                 return state;
             }
-            if differs(&state, change) {
+            // Tunables of one name belong to several schedulers; these are the wanted one's.
+            let its_scheduler = scheduler.is_none_or(|s| !differs(&state, s));
+            if differs(&state, change) && (its_scheduler || !change.name.starts_with("iosched/")) {
                 // A failure shows in the comparison afterwards; the others are put back all the same.
                 let _ = write_patiently(queue, &change.name, &change.requested);
                 state = queue.read();

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::catalogue::CHANGEABLE;
-use super::plan;
+use super::catalogue;
 use crate::sys::attr::{self, AttrError};
 use crate::sys::device::{DevNum, DeviceId};
 use crate::sys::queue::QueueState;
@@ -17,10 +16,11 @@ pub trait QueueControl {
     /// Every attribute as it reads now; empty if the device is gone.
     fn read(&self) -> QueueState;
 
-    /// Writes one attribute.
+    /// Writes one attribute: a regular file of `queue/` or `queue/iosched/`.
     ///
     /// # Errors
-    /// The kernel's refusal, the lack of rights, or ENODEV if this is no longer the device it was.
+    /// The kernel's refusal, the lack of rights, ENOENT for what is no attribute, EINVAL for what is no line of text, or
+    /// ENODEV if this is no longer the device it was.
     fn write(&self, name: &str, value: &str) -> Result<(), AttrError>;
 }
 
@@ -68,8 +68,7 @@ impl SysfsQueue {
     #[must_use]
     pub fn write_error(&self) -> Option<AttrError> {
         let dir = self.root.queue(&self.id.name);
-        CHANGEABLE
-            .iter()
+        catalogue::setting_names()
             .map(|name| dir.join(name))
             .find(|path| attr::writable_by_mode(path))
             .and_then(|path| attr::may_write(&path).err())
@@ -102,16 +101,25 @@ impl QueueControl for SysfsQueue {
             value: Some(value.to_owned()),
             source,
         };
+        let errno = |n| Err(fail(io::Error::from_raw_os_error(n)));
         // Names come from the command line and from the journal: only these ever become a path.
-        if !plan::restorable(name) {
-            return Err(fail(io::Error::from_raw_os_error(libc::ENOENT)));
+        if !catalogue::is_attribute_name(name) {
+            return errno(libc::ENOENT);
+        }
+        if catalogue::no_line(value).is_some() {
+            return errno(libc::EINVAL);
         }
         if !self.root.is_live() {
-            return Err(fail(io::Error::from_raw_os_error(libc::EROFS)));
+            return errno(libc::EROFS);
         }
         if !self.is_still_there() {
-            return Err(fail(io::Error::from_raw_os_error(libc::ENODEV)));
+            return errno(libc::ENODEV);
         }
-        attr::write(&self.root.queue(&self.id.name).join(name), value)
+        let path = self.root.queue(&self.id.name).join(name);
+        // No link, directory or fifo: an attribute is a regular file.
+        if !std::fs::symlink_metadata(&path).map_err(fail)?.is_file() {
+            return errno(libc::ENOENT);
+        }
+        attr::write(&path, value)
     }
 }

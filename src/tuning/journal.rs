@@ -160,9 +160,9 @@ impl Journal {
         let Intent { device, planned, before, time, mode, owner, redo_of } = intent;
         let restorable = before
             .attributes
-            .keys()
-            .filter(|name| plan::restorable(name))
-            .filter_map(|name| Some((name.clone(), before.effective(name)?)))
+            .iter()
+            .filter(|(name, attribute)| attribute.writable && plan::restorable(name))
+            .filter_map(|(name, _)| Some((name.clone(), before.effective(name)?)))
             .collect();
         let event = Event::Intent {
             time,

@@ -84,9 +84,10 @@ pub fn back_to(journal: &Journal, queue: &dyn QueueControl, snapshot: &Snapshot,
     let wanted: Vec<Change> = snapshot
         .attributes
         .iter()
-        .filter(|(name, value)| plan::restorable(name) && now.effective(name).as_ref() != Some(value))
+        .filter(|(name, value)| now.effective(name).as_ref() != Some(value))
         .filter(|(name, _)| {
-            name.starts_with("iosched/") || now.attributes.get(*name).is_some_and(|a| a.writable)
+            let comes_back = name.starts_with("iosched/") && plan::restorable(name);
+            comes_back || plan::puts_back(name, &now, |_| true)
         })
         .map(|(name, value)| Change { name: name.clone(), requested: value.clone() })
         .collect();

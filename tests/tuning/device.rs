@@ -15,15 +15,15 @@ use super::support::{LoopDevice, loop_device};
 use super::{carry_out, of, only, set};
 
 /// A loop device, its queue, and a journal of the test's own.
-struct Bench {
-    device: LoopDevice,
-    queue: SysfsQueue,
+pub(crate) struct Bench {
+    pub(crate) device: LoopDevice,
+    pub(crate) queue: SysfsQueue,
     dir: tempfile::TempDir,
 }
 
 impl Bench {
     /// None, and said why, where there is no right to make one.
-    fn new() -> Option<Self> {
+    pub(crate) fn new() -> Option<Self> {
         let device = loop_device(4)?;
         let root = SysRoot::host();
         let block = root.block(device.name());
@@ -42,20 +42,20 @@ impl Bench {
         Journal::new(&self.dir.path().join("blktune"), "a boot")
     }
 
-    fn set(&self, text: &str) -> Applied {
+    pub(crate) fn set(&self, text: &str) -> Applied {
         apply_and_keep(&self.journal(), &self.queue, self.queue.id(), &set(text), 1).applied
     }
 
-    fn undo(&self) -> Option<Undone> {
+    pub(crate) fn undo(&self) -> Option<Undone> {
         let entries = self.journal().entries().unwrap();
         latest(&entries, |id| id.same_device(self.queue.id())).map(|e| undo(&self.journal(), &self.queue, e))
     }
 
-    fn state(&self) -> QueueState {
+    pub(crate) fn state(&self) -> QueueState {
         self.queue.read()
     }
 
-    fn offers(&self, scheduler: &str) -> bool {
+    pub(crate) fn offers(&self, scheduler: &str) -> bool {
         self.state().schedulers().is_some_and(|s| s.available.iter().any(|a| a == scheduler))
     }
 }
@@ -86,7 +86,8 @@ fn outcomes_are_the_kernels() {
         ("nr_requests=100000", Refused, Some("64")),
         ("rotational=1", Done, Some("1")),
         ("rotational=1", Unchanged, Some("1")),
-        ("rotational=2", Refused, Some("1")),
+        ("rotational=2", Clamped, Some("1")),
+        ("rotational=x", Refused, Some("1")),
         ("rotational=0", Done, Some("0")),
         ("logical_block_size=4096", Refused, Some("512")),
         ("no_such_setting=1", Refused, None),
@@ -212,7 +213,14 @@ fn a_queue_of_a_device_that_was_replaced_is_neither_read_nor_written() {
 #[test]
 fn only_settings_names_become_a_path() {
     let Some(b) = Bench::new() else { return };
-    for name in ["../queue/read_ahead_kb", "iosched/../read_ahead_kb", "iosched/", "wbt_lat_usec", "/tmp/x"] {
+    for name in [
+        "../queue/read_ahead_kb",
+        "iosched/../read_ahead_kb",
+        "iosched/",
+        "iosched",
+        "no_such_thing",
+        "/tmp/x",
+    ] {
         assert_eq!(b.queue.write(name, "4").unwrap_err().errno(), Some(libc::ENOENT), "{name}");
     }
     assert_eq!(b.queue.rights(), None);

@@ -1,4 +1,4 @@
-//! A queue that behaves as Linux 6.18's loop driver does, and fails on demand.
+//! A queue that behaves as Linux 6.18's loop driver does, with a cache and discards besides, and fails on demand.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,6 +10,10 @@ use blktune::sys::queue::{Attribute, QueueState};
 use blktune::tuning::control::QueueControl;
 
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+const FLAGS: [&str; 5] = ["rotational", "add_random", "iostats", "iostats_passthrough", "stable_writes"];
+const MOST_SECTORS_KB: u64 = 1280;
+const MOST_DISCARD: u64 = 1 << 30;
+const TICK_MS: u64 = 4;
 
 /// What goes wrong with one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,24 +35,46 @@ struct Inner {
     scheduler: String,
     values: BTreeMap<String, u64>,
     iosched: BTreeMap<String, u64>,
+    write_back: bool,
     wbt: u64,
+    /// Set by the first write of `wbt_lat_usec`, and never unset; not to be seen.
+    wbt_by_hand: bool,
     writes: Vec<(String, String)>,
     faults: BTreeMap<usize, Fault>,
+    every: Option<(usize, usize, Fault)>,
     broken_from: Option<usize>,
+    stuck: Option<(String, usize)>,
 }
 
 impl FakeQueue {
     pub(crate) fn new() -> Self {
-        let values =
-            [("rotational", 0), ("read_ahead_kb", 64), ("nr_requests", 128), ("max_sectors_kb", 1280)];
+        let values = [
+            ("rotational", 0),
+            ("add_random", 0),
+            ("iostats", 1),
+            ("iostats_passthrough", 0),
+            ("stable_writes", 0),
+            ("read_ahead_kb", 64),
+            ("nr_requests", 128),
+            ("max_sectors_kb", MOST_SECTORS_KB),
+            ("discard_max_bytes", MOST_DISCARD),
+            ("discard_granularity", 4096),
+            ("nomerges", 0),
+            ("rq_affinity", 1),
+            ("io_timeout", 30_000),
+        ];
         Self(RefCell::new(Inner {
             scheduler: "none".to_owned(),
             values: values.map(|(n, v)| (n.to_owned(), v)).into(),
             iosched: BTreeMap::new(),
+            write_back: true,
             wbt: 2000,
+            wbt_by_hand: false,
             writes: Vec::new(),
             faults: BTreeMap::new(),
+            every: None,
             broken_from: None,
+            stuck: None,
         }))
     }
 
@@ -59,10 +85,21 @@ impl FakeQueue {
         q.faults.insert(at, fault);
     }
 
+    /// From now on one write of `period` fails that way, the first of them after `first` others.
+    pub(crate) fn fail_every(&self, period: usize, first: usize, fault: Fault) {
+        let mut q = self.0.borrow_mut();
+        q.every = Some((period, (q.writes.len() + first) % period, fault));
+    }
+
     /// The nth write from now on and all after it are refused.
     pub(crate) fn break_from(&self, nth: usize) {
         let mut q = self.0.borrow_mut();
         q.broken_from = Some(q.writes.len() + nth);
+    }
+
+    /// This attribute takes so many writes more, and then none.
+    pub(crate) fn stick(&self, name: &str, after: usize) {
+        self.0.borrow_mut().stuck = Some((name.to_owned(), after));
     }
 
     /// All writes that were tried, in order.
@@ -88,12 +125,66 @@ impl Inner {
         };
         match name {
             "scheduler" => self.switch(value),
-            "rotational" => {
-                let on = number()? != 0;
-                self.values.insert(name.to_owned(), u64::from(on));
-                let floor = if on { self.values["max_sectors_kb"] * 2 } else { 0 };
-                let ra = self.values.get_mut("read_ahead_kb").unwrap();
-                *ra = (*ra).max(128).max(floor);
+            "write_cache" => {
+                self.write_back = match value {
+                    "write back" => true,
+                    "write through" | "none" => false,
+                    _ => return Err(libc::EINVAL),
+                };
+                self.ratchet();
+                Ok(())
+            }
+            flag if FLAGS.contains(&flag) => {
+                self.values.insert(name.to_owned(), u64::from(number()? != 0));
+                self.ratchet();
+                Ok(())
+            }
+            "max_sectors_kb" => {
+                let kib = match number()? {
+                    0 => MOST_SECTORS_KB,
+                    1..4 => return Err(libc::EINVAL),
+                    n => n.min(MOST_SECTORS_KB),
+                };
+                self.values.insert(name.to_owned(), kib);
+                self.ratchet();
+                Ok(())
+            }
+            "discard_max_bytes" => {
+                let bytes = number()?;
+                if bytes != 0 && (self.values["discard_granularity"] == 0 || bytes % 4096 != 0) {
+                    return Err(libc::EINVAL);
+                }
+                self.values.insert(name.to_owned(), bytes.min(MOST_DISCARD));
+                if bytes == 0 {
+                    self.values.insert("discard_granularity".to_owned(), 0);
+                }
+                self.ratchet();
+                Ok(())
+            }
+            "wbt_lat_usec" => {
+                let default = if self.values["rotational"] == 1 { 75_000 } else { 2000 };
+                self.wbt = if value == "-1" { default } else { number()? };
+                self.wbt_by_hand = true;
+                Ok(())
+            }
+            "nomerges" => {
+                let n = number()?;
+                self.values.insert(name.to_owned(), if n > 2 { 1 } else { n });
+                Ok(())
+            }
+            "rq_affinity" => {
+                let n = number()?;
+                if n <= 2 {
+                    self.values.insert(name.to_owned(), n);
+                }
+                Ok(())
+            }
+            "io_timeout" => {
+                let ms = number()?;
+                if ms == 0 {
+                    return Err(libc::EINVAL);
+                }
+                self.values.insert(name.to_owned(), ms.next_multiple_of(TICK_MS));
                 Ok(())
             }
             "read_ahead_kb" => {
@@ -116,23 +207,45 @@ impl Inner {
                 Ok(())
             }
             _ => {
-                let n = number()?;
                 let tunable = name.strip_prefix("iosched/").ok_or(libc::EACCES)?;
                 if !self.iosched.contains_key(tunable) {
                     return Err(libc::ENOENT);
                 }
-                self.iosched.insert(tunable.to_owned(), n);
-                match tunable {
-                    "slice_idle" => drop(self.iosched.insert("slice_idle_us".to_owned(), n * 1000)),
-                    "slice_idle_us" => drop(self.iosched.insert("slice_idle".to_owned(), n / 1000)),
-                    "strict_guarantees" => {
-                        self.iosched.insert("slice_idle".to_owned(), 8);
-                        self.iosched.insert("slice_idle_us".to_owned(), 8000);
-                    }
-                    _ => {}
-                }
+                self.tune(tunable, number()?);
                 Ok(())
             }
+        }
+    }
+
+    /// What every write of a limit does to read-ahead, also that of the value it has.
+    fn ratchet(&mut self) {
+        let floor = if self.values["rotational"] == 1 { self.values["max_sectors_kb"] * 2 } else { 0 };
+        let now = self.values["read_ahead_kb"];
+        self.values.insert("read_ahead_kb".to_owned(), now.max(128).max(floor));
+    }
+
+    fn tune(&mut self, tunable: &str, n: u64) {
+        let mut put = |name: &str, n: u64| {
+            self.iosched.insert(name.to_owned(), n);
+        };
+        match tunable {
+            "read_expire" | "write_expire" => put(tunable, n.next_multiple_of(TICK_MS)),
+            "front_merges" => put(tunable, n.min(1)),
+            "async_depth" => put(tunable, n.max(1)),
+            "slice_idle" => {
+                put("slice_idle", n);
+                put("slice_idle_us", n * 1000);
+            }
+            "slice_idle_us" => {
+                put("slice_idle", n / 1000);
+                put("slice_idle_us", n);
+            }
+            "strict_guarantees" => {
+                put(tunable, n.min(1));
+                put("slice_idle", 8);
+                put("slice_idle_us", 8000);
+            }
+            _ => put(tunable, n),
         }
     }
 
@@ -150,10 +263,9 @@ impl Inner {
         to.clone_into(&mut self.scheduler);
         let n = if to == "none" { 128 } else { 256 };
         self.values.insert("nr_requests".to_owned(), n);
-        self.wbt = if to == "bfq" { 0 } else { 2000 };
         let tunables: &[(&str, u64)] = match to {
-            "mq-deadline" => &[("read_expire", 500), ("async_depth", 256)],
-            "kyber" => &[("read_lat_nsec", 2_000_000)],
+            "mq-deadline" => &[("read_expire", 500), ("async_depth", 256), ("front_merges", 1)],
+            "kyber" => &[("read_lat_nsec", 2_000_000), ("async_depth", 192)],
             "bfq" => &[("slice_idle", 8), ("slice_idle_us", 8000), ("strict_guarantees", 0)],
             _ => &[],
         };
@@ -170,17 +282,21 @@ impl QueueControl for FakeQueue {
             .map(|s| if *s == q.scheduler { format!("[{s}]") } else { (*s).to_owned() })
             .collect();
         let mut state = QueueState::default();
-        let mut put = |name: String, value: String, writable: bool| {
-            state.attributes.insert(name, Attribute { value: Some(value), writable });
+        let mut put = |name: &str, value: String, writable: bool| {
+            state.attributes.insert(name.to_owned(), Attribute { value: Some(value), writable });
         };
-        put("scheduler".to_owned(), list.join(" "), true);
-        put("wbt_lat_usec".to_owned(), q.wbt.to_string(), true);
-        put("logical_block_size".to_owned(), "512".to_owned(), false);
+        put("scheduler", list.join(" "), true);
+        let wbt = if q.scheduler == "bfq" && !q.wbt_by_hand { 0 } else { q.wbt };
+        put("wbt_lat_usec", wbt.to_string(), true);
+        put("write_cache", if q.write_back { "write back" } else { "write through" }.to_owned(), true);
+        put("logical_block_size", "512".to_owned(), false);
+        put("max_hw_sectors_kb", MOST_SECTORS_KB.to_string(), false);
+        put("discard_max_hw_bytes", MOST_DISCARD.to_string(), false);
         for (name, value) in &q.values {
-            put(name.clone(), value.to_string(), true);
+            put(name, value.to_string(), name != "discard_granularity");
         }
         for (name, value) in &q.iosched {
-            put(format!("iosched/{name}"), value.to_string(), true);
+            put(&format!("iosched/{name}"), value.to_string(), true);
         }
         state
     }
@@ -197,7 +313,14 @@ impl QueueControl for FakeQueue {
         if q.broken_from.is_some_and(|from| nth >= from) {
             return Err(fail(libc::EIO));
         }
-        match q.faults.remove(&nth) {
+        if let Some((_, left)) = q.stuck.as_mut().filter(|(stuck, _)| stuck == name) {
+            if *left == 0 {
+                return Err(fail(libc::EINVAL));
+            }
+            *left -= 1;
+        }
+        let regular = q.every.filter(|(period, at, _)| nth % period == *at).map(|(_, _, fault)| fault);
+        match q.faults.remove(&nth).or(regular) {
             Some(Fault::Refuse(errno)) => Err(fail(errno)),
             Some(Fault::Lie) => Ok(()),
             Some(Fault::HalfDone(errno)) => {

@@ -5,11 +5,17 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod attributes;
+mod cases;
 mod command;
 mod device;
+mod eight;
 mod fake;
 mod kept;
+mod order;
+mod replay;
 mod transaction;
+mod tree;
 
 use blktune::sys::name::KernelName;
 use blktune::tuning::apply::{Applied, apply};

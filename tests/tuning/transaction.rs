@@ -1,8 +1,8 @@
 //! Outcomes and rollback over the fake queue.
 
 use blktune::sys::name::KernelName;
-use blktune::tuning::apply::{Cause, apply, take_back};
-use blktune::tuning::change::Outcome;
+use blktune::tuning::apply::{Applied, Cause, apply, take_back};
+use blktune::tuning::change::{Change, Outcome};
 use blktune::tuning::control::QueueControl;
 use proptest::prelude::*;
 
@@ -102,10 +102,11 @@ fn what_can_not_be_legal_never_reaches_the_kernel() {
         "read_ahead_kb=1.5",
         "nr_requests=-1",
         "nr_requests=many",
-        "rotational=2",
         "rotational=yes",
+        "rotational=-1",
+        "wbt_lat_usec=-",
+        "wbt_lat_usec=--1",
         "logical_block_size=4096",
-        "wbt_lat_usec=0",
         "no_such_thing=1",
         "iosched/slice_idle=0",
         "../evil=1",
@@ -230,18 +231,41 @@ fn a_set_is_taken_back_when_another_device_refuses_its_part() {
     assert!(of(&a, "scheduler").message.as_deref().unwrap().contains("loop4"));
 }
 
-fn any_set() -> impl Strategy<Value = String> {
-    let schedulers = prop::sample::select(vec!["none", "mq-deadline", "kyber", "bfq", "deadline", "bfq2"]);
+/// Some settings, each once, with values that are taken, limited or refused.
+fn any_set() -> impl Strategy<Value = Vec<Change>> {
+    let words = |name: &'static str, words: &[&'static str]| {
+        (Just(name), prop::sample::select(words.to_vec()).prop_map(str::to_owned))
+    };
+    let numbers = |name: &'static str, below: u64| (Just(name), (0..below).prop_map(|n| n.to_string()));
     let change = prop_oneof![
-        schedulers.prop_map(|s| ("scheduler", s.to_owned())),
-        (0u64..3).prop_map(|n| ("rotational", n.to_string())),
-        (0u64..5000).prop_map(|n| ("nr_requests", n.to_string())),
-        (0u64..100_000).prop_map(|n| ("read_ahead_kb", n.to_string())),
+        4 => words("scheduler", &["none", "mq-deadline", "kyber", "bfq", "deadline", "bfq2"]),
+        1 => words("write_cache", &["write back", "write through", "none"]),
+        1 => words("wbt_lat_usec", &["0", "-1", "2000", "5000", "75000"]),
+        1 => numbers("rotational", 3),
+        1 => numbers("add_random", 3),
+        1 => numbers("iostats", 3),
+        1 => numbers("stable_writes", 3),
+        1 => numbers("max_sectors_kb", 2000),
+        1 => (Just("discard_max_bytes"), (1u64..600_000).prop_map(|n| (n * 2048).to_string())),
+        2 => numbers("nr_requests", 5000),
+        1 => numbers("nomerges", 5),
+        1 => numbers("rq_affinity", 4),
+        1 => numbers("io_timeout", 1000),
+        2 => numbers("read_ahead_kb", 100_000),
+        1 => numbers("iosched/read_expire", 1000),
+        1 => numbers("iosched/async_depth", 300),
+        1 => numbers("iosched/slice_idle", 20),
+        1 => numbers("iosched/slice_idle_us", 20_000),
+        1 => numbers("iosched/strict_guarantees", 3),
     ];
-    proptest::collection::vec(change, 1..5).prop_map(|changes| {
+    proptest::collection::vec(change, 1..10).prop_map(|changes| {
         let unique: std::collections::BTreeMap<&str, String> = changes.into_iter().collect();
-        unique.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(" ")
+        unique.into_iter().map(|(name, requested)| Change { name: name.to_owned(), requested }).collect()
     })
+}
+
+fn carry_out_all(queue: &FakeQueue, changes: &[Change]) -> Applied {
+    apply(queue, &KernelName::new("loop3").unwrap(), changes, &mut |_, _| Ok(()))
 }
 
 proptest! {
@@ -249,19 +273,19 @@ proptest! {
     fn a_set_is_carried_out_or_leaves_no_trace(
         history in proptest::collection::vec(any_set(), 0..3),
         asked in any_set(),
-        fault in prop::option::of((0usize..5, prop::sample::select(vec![
+        fault in prop::option::of((0usize..9, prop::sample::select(vec![
             Fault::Refuse(libc::EINVAL), Fault::Lie, Fault::HalfDone(libc::EIO), Fault::Refuse(libc::EPERM),
         ]))),
     ) {
         let q = FakeQueue::new();
         for h in &history {
-            carry_out(&q, h);
+            carry_out_all(&q, h);
         }
         let before = q.read();
         if let Some((k, f)) = fault {
             q.fail(k, f);
         }
-        let a = carry_out(&q, &asked);
+        let a = carry_out_all(&q, &asked);
         let after = q.read();
         prop_assert_eq!(&a.after, &after, "the report is of the last reading");
         if a.cause.is_some() {
@@ -277,7 +301,11 @@ proptest! {
             for c in &a.report.changes {
                 prop_assert_eq!(c.effective.clone(), after.effective(&c.name));
                 prop_assert!(c.outcome != Outcome::Refused);
+                let moved_on = c.message.as_deref().is_some_and(|m| m.contains("and then something moved it"));
+                prop_assert!(!moved_on, "the order lets no write undo another: {:?}", c);
             }
+            let asked_wbt = asked.iter().any(|c| c.name == "wbt_lat_usec");
+            prop_assert!(asked_wbt || a.written.iter().all(|n| n != "wbt_lat_usec"));
             let told: Vec<&str> = a.report.changes.iter().map(|c| c.name.as_str())
                 .chain(a.report.side_effects.iter().map(|s| s.name.as_str())).collect();
             for (name, _, _) in before.differences(&after) {

@@ -266,17 +266,21 @@ pub fn check(row: &SettingRow, text: &str) -> Result<String, String> {
     let text = text.trim();
     match &row.legal {
         Legal::Choice(values) if values.iter().any(|v| v == text) => Ok(text.to_owned()),
-        Legal::Choice(values) => Err(format!("{text:?} is none of: {}", values.join(" "))),
+        Legal::Choice(values) => Err(format!("{text:?} is none of: {}", values.join(", "))),
         Legal::Number { min, max, .. } => {
-            let n: u64 = text.parse().map_err(|_| format!("{text:?} is not a whole number"))?;
-            if n < *min {
+            let n: i128 = text.parse().map_err(|_| format!("{text:?} is not a whole number"))?;
+            if n < i128::from(*min) {
                 return Err(format!("{n} is below {min}"));
             }
             match max {
-                Some(max) if n > *max => Err(format!("{n} is above {max}")),
+                Some(max) if n > i128::from(*max) => Err(format!("{n} is above {max}")),
                 _ => Ok(n.to_string()),
             }
         }
+        Legal::Text => match row.legal.refusal(&row.name, text) {
+            Some(why) => Err(why),
+            None => Ok(text.to_owned()),
+        },
         Legal::Fixed => Err(row.why_not.clone().unwrap_or_else(|| "it can not be changed".to_owned())),
     }
 }

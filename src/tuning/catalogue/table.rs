@@ -5,6 +5,43 @@
 
 use super::Group;
 
+/// What an attribute takes, whatever the device.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Form {
+    /// No kernel seen lets it be written.
+    Shown,
+    /// A scheduler of the queue's list.
+    Scheduler,
+    /// 0 or 1; the kernel takes any other number for 1.
+    Flag,
+    /// One of a few numbers.
+    Numbers(&'static [&'static str]),
+    /// `write back` or `write through`.
+    Cache,
+    /// A whole number.
+    Number {
+        /// Least that makes sense; below zero only where the kernel gives -1 a meaning of its own.
+        least: i64,
+        /// Greatest.
+        most: Most,
+        /// Values that stepping visits, ascending.
+        steps: &'static [u64],
+    },
+}
+
+/// The greatest value of a number.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Most {
+    /// The kernel does not say.
+    Untold,
+    /// Fixed in the kernel.
+    Is(u64),
+    /// What another attribute of the queue reads.
+    Attribute(&'static str),
+    /// The kernel's limit under a scheduler; the driver's own depth, which is not told, under none.
+    Requests,
+}
+
 /// What is fixed about one attribute, whatever the device.
 #[derive(Debug)]
 pub(super) struct Known {
@@ -14,68 +51,96 @@ pub(super) struct Known {
     pub(super) group: Group,
     /// Unit of its numbers.
     pub(super) unit: &'static str,
+    /// What it takes.
+    pub(super) form: Form,
     /// One plain line.
     pub(super) explanation: &'static str,
 }
 
-const fn scheduler(name: &'static str, unit: &'static str, explanation: &'static str) -> Known {
-    Known { name, group: Group::Scheduler, unit, explanation }
+const fn scheduler(name: &'static str, unit: &'static str, form: Form, explanation: &'static str) -> Known {
+    Known { name, group: Group::Scheduler, unit, form, explanation }
 }
 
-const fn queue(name: &'static str, unit: &'static str, explanation: &'static str) -> Known {
-    Known { name, group: Group::Queue, unit, explanation }
+const fn queue(name: &'static str, unit: &'static str, form: Form, explanation: &'static str) -> Known {
+    Known { name, group: Group::Queue, unit, form, explanation }
 }
 
 const fn limit(name: &'static str, unit: &'static str, explanation: &'static str) -> Known {
-    Known { name, group: Group::Limits, unit, explanation }
+    Known { name, group: Group::Limits, unit, form: Form::Shown, explanation }
 }
+
+const fn from(least: i64, steps: &'static [u64]) -> Form {
+    Form::Number { least, most: Most::Untold, steps }
+}
+
+const fn up_to(least: i64, most: Most, steps: &'static [u64]) -> Form {
+    Form::Number { least, most, steps }
+}
+
+/// bfq keeps its tunables in an `int`, and takes more for the greatest it can hold.
+const INT: Most = Most::Is(i32::MAX as u64);
+
+const READ_AHEAD: &[u64] = &[0, 4, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
+const REQUESTS: &[u64] = &[4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048];
+const COUNTS: &[u64] = &[0, 1, 2, 4, 8, 16, 32, 64, 128, 256];
+const KIBS: &[u64] = &[4, 8, 16, 32, 64, 128, 256, 512, 1024, 1280, 2048, 4096, 8192, 16384, 32767];
+const MILLISECONDS: &[u64] = &[0, 20, 52, 100, 124, 248, 500, 1000, 2000, 5000, 10_000, 30_000];
+const TIMEOUTS: &[u64] = &[1000, 5000, 10_000, 30_000, 60_000, 120_000];
+const IDLE: &[u64] = &[0, 1, 2, 4, 8, 16];
+const IDLE_US: &[u64] = &[0, 500, 1000, 2000, 4000, 8000, 16_000];
+const BUDGETS: &[u64] = &[0, 1024, 4096, 16_384, 65_536];
+const LATENCIES: &[u64] =
+    &[100_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000, 50_000_000, 100_000_000];
+const WRITEBACK: &[u64] = &[0, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 75_000, 100_000];
+// Not 0: on some kernels it can not be taken back, so it has to be typed.
+const DISCARDS: &[u64] = &[1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30];
 
 /// The attributes, group by group, those that matter most first.
 #[rustfmt::skip] // one line a row reads as the table it is
 pub(super) static KNOWN: &[Known] = &[
-    scheduler("scheduler", "", "who orders requests before the driver gets them; none passes them on as they come"),
+    scheduler("scheduler", "", Form::Scheduler, "who orders requests before the driver gets them; none passes them on as they come"),
     // mq-deadline
-    scheduler("iosched/read_expire", "ms", "mq-deadline: a read older than this goes first"),
-    scheduler("iosched/write_expire", "ms", "mq-deadline: a write older than this goes first"),
-    scheduler("iosched/fifo_batch", "requests", "mq-deadline: requests of one direction sent in a row; fewer is fairer, more is faster on disks that seek"),
-    scheduler("iosched/writes_starved", "rounds", "mq-deadline: how often reads may go ahead of waiting writes"),
-    scheduler("iosched/front_merges", "", "mq-deadline: 1 looks for merges in front of a request too; such I/O is rare"),
-    scheduler("iosched/async_depth", "requests", "how many requests writes and read-ahead may hold, so that waited-for reads find room"),
-    scheduler("iosched/prio_aging_expire", "ms", "mq-deadline: after this long a lower I/O priority class gets its turn"),
+    scheduler("iosched/read_expire", "ms", from(0, MILLISECONDS), "mq-deadline: a read older than this goes first"),
+    scheduler("iosched/write_expire", "ms", from(0, MILLISECONDS), "mq-deadline: a write older than this goes first"),
+    scheduler("iosched/fifo_batch", "requests", from(0, COUNTS), "mq-deadline: requests of one direction sent in a row; fewer is fairer, more is faster on disks that seek"),
+    scheduler("iosched/writes_starved", "rounds", from(0, COUNTS), "mq-deadline: how often reads may go ahead of waiting writes"),
+    scheduler("iosched/front_merges", "", Form::Flag, "mq-deadline: 1 looks for merges in front of a request too; such I/O is rare"),
+    scheduler("iosched/async_depth", "requests", from(1, COUNTS), "how many requests writes and read-ahead may hold, so that waited-for reads find room"),
+    scheduler("iosched/prio_aging_expire", "ms", from(0, MILLISECONDS), "mq-deadline: after this long a lower I/O priority class gets its turn"),
     // kyber
-    scheduler("iosched/read_lat_nsec", "ns", "kyber: completion time it aims at for reads"),
-    scheduler("iosched/write_lat_nsec", "ns", "kyber: completion time it aims at for synchronous writes"),
+    scheduler("iosched/read_lat_nsec", "ns", from(0, LATENCIES), "kyber: completion time it aims at for reads"),
+    scheduler("iosched/write_lat_nsec", "ns", from(0, LATENCIES), "kyber: completion time it aims at for synchronous writes"),
     // bfq
-    scheduler("iosched/low_latency", "", "bfq: 1 favours interactive and soft real-time programs over throughput"),
-    scheduler("iosched/slice_idle", "ms", "bfq: how long to wait for a program's next request before serving others; 0 never waits"),
-    scheduler("iosched/slice_idle_us", "us", "bfq: slice_idle in microseconds; the two are one setting"),
-    scheduler("iosched/strict_guarantees", "", "bfq: 1 keeps one request in flight a time and always idles: exact shares, low throughput"),
-    scheduler("iosched/timeout_sync", "ms", "bfq: longest time a program keeps the device in one turn"),
-    scheduler("iosched/max_budget", "sectors", "bfq: most data served in one turn; 0 lets bfq find it"),
-    scheduler("iosched/fifo_expire_sync", "ms", "bfq: a synchronous request older than this goes first within its program"),
-    scheduler("iosched/fifo_expire_async", "ms", "bfq: an asynchronous request older than this goes first within its program"),
-    scheduler("iosched/back_seek_max", "KiB", "bfq: farthest backward seek it considers"),
-    scheduler("iosched/back_seek_penalty", "", "bfq: how many times dearer a backward seek counts than a forward one"),
+    scheduler("iosched/low_latency", "", Form::Flag, "bfq: 1 favours interactive and soft real-time programs over throughput"),
+    scheduler("iosched/slice_idle", "ms", from(0, IDLE), "bfq: how long to wait for a program's next request before serving others; 0 never waits"),
+    scheduler("iosched/slice_idle_us", "us", from(0, IDLE_US), "bfq: slice_idle in microseconds; the two are one setting"),
+    scheduler("iosched/strict_guarantees", "", Form::Flag, "bfq: 1 keeps one request in flight a time and always idles: exact shares, low throughput"),
+    scheduler("iosched/timeout_sync", "ms", from(1, MILLISECONDS), "bfq: longest time a program keeps the device in one turn"),
+    scheduler("iosched/max_budget", "sectors", up_to(0, INT, BUDGETS), "bfq: most data served in one turn; 0 lets bfq find it"),
+    scheduler("iosched/fifo_expire_sync", "ms", up_to(1, INT, MILLISECONDS), "bfq: a synchronous request older than this goes first within its program"),
+    scheduler("iosched/fifo_expire_async", "ms", up_to(1, INT, MILLISECONDS), "bfq: an asynchronous request older than this goes first within its program"),
+    scheduler("iosched/back_seek_max", "KiB", up_to(0, INT, KIBS), "bfq: farthest backward seek it considers"),
+    scheduler("iosched/back_seek_penalty", "", up_to(1, INT, COUNTS), "bfq: how many times dearer a backward seek counts than a forward one"),
 
-    queue("rotational", "", "1 treats it as a disk that seeks; read by bfq at once, by btrfs at mount and by swap at swapon"),
-    queue("read_ahead_kb", "KiB", "how far buffered sequential reads run ahead, in whole pages; 0 is off, direct I/O ignores it"),
-    queue("nr_requests", "requests", "requests the queue holds before a submitter must wait; a switch of scheduler resets it"),
-    queue("async_depth", "requests", "how many requests writes and read-ahead may hold under a scheduler"),
-    queue("max_sectors_kb", "KiB", "largest request the kernel makes; larger I/O is split"),
-    queue("nomerges", "", "0 merges neighbouring I/O, 1 only in the cheap cases, 2 never"),
-    queue("rq_affinity", "", "where completions run: 0 anywhere, 1 in the submitter's CPU group, 2 on the submitting CPU itself"),
-    queue("wbt_lat_usec", "us", "writeback is slowed when reads take longer than this; 0 is off, and bfq turns it off"),
-    queue("write_cache", "", "write back: the kernel sends flushes; write through: it sends none, whatever the drive does"),
-    queue("iostats", "", "0 stops the counters of diskstats: nothing can be measured then"),
-    queue("iostats_passthrough", "", "1 counts commands that programs send past the block layer too"),
-    queue("add_random", "", "1 feeds completion times to the kernel's random pool; costs a little per I/O"),
-    queue("stable_writes", "", "1 keeps pages from changing while they are written, as checksumming devices need"),
-    queue("io_timeout", "ms", "how long a request may take before the driver's error handling starts"),
-    queue("io_poll", "", "1: queues that a submitter can poll exist; the driver decides, writing does nothing"),
-    queue("io_poll_delay", "us", "obsolete: the kernel ignores it and reads -1"),
-    queue("discard_max_bytes", "bytes", "largest discard the kernel sends; 0 sends none"),
-    queue("write_zeroes_unmap_max_bytes", "bytes", "largest write of zeroes that may unmap instead; 0 sends none"),
-    queue("throttle_sample_time", "ms", "time window in which cgroup throttling takes its samples"),
+    queue("rotational", "", Form::Flag, "1 treats it as a disk that seeks; read by bfq at once, by btrfs at mount and by swap at swapon"),
+    queue("read_ahead_kb", "KiB", up_to(0, Most::Is(u32::MAX as u64), READ_AHEAD), "how far buffered sequential reads run ahead, in whole pages; 0 is off, direct I/O ignores it"),
+    queue("nr_requests", "requests", up_to(4, Most::Requests, REQUESTS), "requests the queue holds before a submitter must wait; a switch of scheduler resets it"),
+    queue("async_depth", "requests", up_to(1, Most::Attribute("nr_requests"), REQUESTS), "how many requests writes and read-ahead may hold under a scheduler"),
+    queue("max_sectors_kb", "KiB", up_to(0, Most::Attribute("max_hw_sectors_kb"), KIBS), "largest request the kernel makes; larger I/O is split; 0 asks for the default"),
+    queue("nomerges", "", Form::Numbers(&["0", "1", "2"]), "0 merges neighbouring I/O, 1 only in the cheap cases, 2 never"),
+    queue("rq_affinity", "", Form::Numbers(&["0", "1", "2"]), "where completions run: 0 anywhere, 1 in the submitter's CPU group, 2 on the submitting CPU itself"),
+    queue("wbt_lat_usec", "us", from(-1, WRITEBACK), "writeback is slowed when reads take longer than this; 0 is off (as bfq does), -1 the default"),
+    queue("write_cache", "", Form::Cache, "write back: the kernel sends flushes; write through: it sends none, whatever the drive does"),
+    queue("iostats", "", Form::Flag, "0 stops the counters of diskstats: nothing can be measured then"),
+    queue("iostats_passthrough", "", Form::Flag, "1 counts commands that programs send past the block layer too"),
+    queue("add_random", "", Form::Flag, "1 feeds completion times to the kernel's random pool; costs a little per I/O"),
+    queue("stable_writes", "", Form::Flag, "1 keeps pages from changing while they are written, as checksumming devices need"),
+    queue("io_timeout", "ms", up_to(1, Most::Is(u32::MAX as u64), TIMEOUTS), "how long a request may take before the driver's error handling starts"),
+    queue("io_poll", "", Form::Flag, "1: queues that a submitter can poll exist; the driver decides, writing does nothing"),
+    queue("io_poll_delay", "us", from(-1, &[]), "obsolete: the kernel ignores it and reads -1"),
+    queue("discard_max_bytes", "bytes", up_to(0, Most::Attribute("discard_max_hw_bytes"), DISCARDS), "largest discard the kernel sends; 0 sends none"),
+    queue("write_zeroes_unmap_max_bytes", "bytes", up_to(0, Most::Attribute("write_zeroes_unmap_max_hw_bytes"), &[0]), "largest write of zeroes that may unmap instead; 0 sends none"),
+    queue("throttle_sample_time", "ms", from(1, COUNTS), "time window in which cgroup throttling takes its samples"),
 
     limit("logical_block_size", "bytes", "smallest unit the device can address; the step of direct I/O"),
     limit("physical_block_size", "bytes", "unit that the device writes without reading first"),
