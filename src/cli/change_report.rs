@@ -1,5 +1,7 @@
 //! What `set` and `undo` answer: the report as text and as JSON, and the exit code it comes to.
 
+use std::io;
+
 use serde::Serialize;
 
 use super::outcome::{CommandResult, Failure};
@@ -9,7 +11,7 @@ use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::tuning::apply::Cause;
 use crate::tuning::change::{ApplyReport, ChangeReport, Outcome, SideEffect};
-use crate::tuning::journal::Journal;
+use crate::tuning::journal::{Journal, JournalError};
 
 /// Why `set` and `undo` do nothing on a captured tree.
 pub(super) const CAPTURED: &str =
@@ -106,4 +108,16 @@ pub(super) fn journal(root: &SysRoot) -> Result<Journal, Failure> {
     let boot = attr::read(&root.proc("sys/kernel/random/boot_id"))
         .map_err(|e| Failure::Unexpected(e.to_string()))?;
     Ok(Journal::new(&root.run_dir(), &boot))
+}
+
+/// Why the journal could not be read or written, as the end of a command.
+pub(super) fn unreadable(e: &JournalError) -> Failure {
+    match e {
+        JournalError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            Failure::NotPermitted(format!("{e}; run as root (sudo, doas or run0)"))
+        }
+        JournalError::Io { .. } => Failure::Unexpected(e.to_string()),
+        JournalError::NotTrusted { .. } => Failure::Unsafe(e.to_string()),
+        JournalError::Busy { .. } | JournalError::Settled(_) => Failure::GoneOrBusy(e.to_string()),
+    }
 }

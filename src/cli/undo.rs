@@ -1,8 +1,6 @@
 //! `blktune undo`: take back the last kept set of changes.
 
-use std::io;
-
-use super::change_report::{CAPTURED, ending, journal, print, warn};
+use super::change_report::{CAPTURED, ending, journal, print, unreadable, warn};
 use super::device_arg::resolve;
 use super::outcome::{CommandResult, Failure};
 use super::output;
@@ -10,7 +8,7 @@ use crate::sys::device::DeviceId;
 use crate::sys::root::SysRoot;
 use crate::tuning::change::ApplyReport;
 use crate::tuning::control::SysfsQueue;
-use crate::tuning::journal::{JournalError, Stage};
+use crate::tuning::journal::Stage;
 use crate::tuning::undo::{latest, undo};
 
 const SCHEMA: &str = "blktune.undo/1";
@@ -37,13 +35,7 @@ pub fn run(args: &UndoArgs, root: &SysRoot, instead: Option<&str>) -> CommandRes
     let typed = args.device.as_deref().or(instead);
     let wanted: Option<DeviceId> = typed.map(|d| resolve(root, d).map(|found| found.id)).transpose()?;
     let journal = journal(root)?;
-    let entries = journal.entries().map_err(|e| match &e {
-        JournalError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-            Failure::NotPermitted(format!("{e}; run as root (sudo, doas or run0)"))
-        }
-        JournalError::Io { .. } => Failure::Unexpected(e.to_string()),
-        JournalError::NotTrusted { .. } => Failure::Unsafe(e.to_string()),
-    })?;
+    let entries = journal.entries().map_err(|e| unreadable(&e))?;
     let found = latest(&entries, |id| match &wanted {
         Some(w) => w.same_device(id),
         // What belonged to a device that is gone went with it.

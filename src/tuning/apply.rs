@@ -189,7 +189,7 @@ fn put_back(queue: &dyn QueueControl, target: &QueueState, written: &[String]) {
     }
 }
 
-fn write_patiently(queue: &dyn QueueControl, name: &str, value: &str) -> Result<(), AttrError> {
+pub(super) fn write_patiently(queue: &dyn QueueControl, name: &str, value: &str) -> Result<(), AttrError> {
     let mut pauses = BUSY_PAUSES_MS.iter();
     loop {
         match queue.write(name, value) {

@@ -24,6 +24,16 @@ pub trait QueueControl {
     fn write(&self, name: &str, value: &str) -> Result<(), AttrError>;
 }
 
+impl<Q: QueueControl + ?Sized> QueueControl for &Q {
+    fn read(&self) -> QueueState {
+        (**self).read()
+    }
+
+    fn write(&self, name: &str, value: &str) -> Result<(), AttrError> {
+        (**self).write(name, value)
+    }
+}
+
 /// The queue of a device of this host.
 #[derive(Clone, Debug)]
 pub struct SysfsQueue {

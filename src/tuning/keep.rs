@@ -1,10 +1,12 @@
 //! A set of changes that stays: carried out, and written down so that it can be undone.
 
-use super::apply::{Applied, apply, take_back};
+use super::apply::{Applied, Cause, apply, carry_out, take_back};
 use super::change::Change;
 use super::control::QueueControl;
-use super::journal::{EntryId, Journal};
+use super::journal::{Entry, EntryId, Intent, Journal, JournalError, Mode, Owner};
+use super::snapshot;
 use crate::sys::device::DeviceId;
+use crate::sys::queue::QueueState;
 
 /// A set that was carried out on one device, and its place in the journal.
 #[derive(Clone, Debug)]
@@ -26,14 +28,66 @@ pub fn apply_and_keep(
     changes: &[Change],
     time: u64,
 ) -> Kept {
-    let mut entry = None;
-    let applied = apply(queue, &device.name, changes, &mut |before, planned| {
-        let id = journal.intend(device, planned, before, time).map_err(|e| e.to_string())?;
-        entry = Some(id);
+    noted(journal, device, Terms::kept(time), |note| apply(queue, &device.name, changes, note))
+}
+
+/// [`apply_and_keep`] of values that were read from this queue before, so that nothing has to be judged.
+pub(super) fn bring_to(
+    journal: &Journal,
+    queue: &dyn QueueControl,
+    device: &DeviceId,
+    changes: &[Change],
+    time: u64,
+) -> Kept {
+    noted(journal, device, Terms::kept(time), |note| {
+        carry_out(queue, &device.name, changes, queue.read(), note)
+    })
+}
+
+/// What was asked for in `entry`, once more.
+pub(super) fn apply_again(journal: &Journal, queue: &dyn QueueControl, entry: &Entry, time: u64) -> Kept {
+    let device = &entry.device;
+    let terms = Terms { redo_of: Some(&entry.id), ..Terms::kept(time) };
+    noted(journal, device, terms, |note| apply(queue, &device.name, &entry.planned, note))
+}
+
+/// On which terms a set is carried out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms<'a> {
+    pub(super) time: u64,
+    pub(super) mode: Mode,
+    pub(super) owner: Owner,
+    pub(super) redo_of: Option<&'a EntryId>,
+}
+
+impl Terms<'_> {
+    fn kept(time: u64) -> Self {
+        Self { time, mode: Mode::Kept, owner: Owner::this(), redo_of: None }
+    }
+}
+
+/// Carries something out with a note before the first write and after the last.
+pub(super) fn noted(
+    journal: &Journal,
+    device: &DeviceId,
+    terms: Terms<'_>,
+    work: impl FnOnce(&mut dyn FnMut(&QueueState, &[Change]) -> Result<(), String>) -> Applied,
+) -> Kept {
+    let (mut entry, mut held_by_other, mut no_snapshot) = (None, false, None);
+    let mut applied = work(&mut |before, planned| {
+        no_snapshot = snapshot::keep_first(journal, device, before).err();
+        let Terms { time, mode, owner, redo_of } = terms;
+        let noted = journal.intend(Intent { device, planned, before, time, mode, owner, redo_of });
+        held_by_other = matches!(noted, Err(JournalError::Busy { .. }));
+        entry = Some(noted.map_err(|e| e.to_string())?);
         Ok(())
     });
-    let warning = note(journal, entry.as_ref(), &applied);
-    Kept { applied, entry, warning }
+    if held_by_other {
+        applied.cause = Some(Cause::Gone);
+    }
+    let incomplete = note(journal, entry.as_ref(), &applied);
+    let no_snapshot = no_snapshot.map(|e| format!("the way back to boot: {e}"));
+    Kept { applied, entry, warning: incomplete.or(no_snapshot) }
 }
 
 /// Takes a set back because another device of the same command refused its part.
