@@ -7,6 +7,7 @@ pub mod jobs;
 pub mod list;
 pub mod outcome;
 pub mod output;
+mod put_back;
 pub mod run;
 mod sandbox_arg;
 mod screen;
@@ -93,6 +94,16 @@ enum Command {
     Run(run::RunArgs),
     /// List the presets and the question each answers
     Jobs(jobs::JobsArgs),
+    /// What a supervisor starts; not for people
+    #[command(hide = true)]
+    PutBack(put_back::PutBackArgs),
+}
+
+impl Command {
+    /// Whether it changes settings, and so runs under a supervisor that puts them back if it can not.
+    const fn changes_settings(&self) -> bool {
+        matches!(self, Command::Set(_) | Command::Undo(_))
+    }
 }
 
 /// Carries out a command line.
@@ -110,7 +121,7 @@ pub fn run(cli: &Cli) -> CommandResult {
     let look = screen::look(&cli.global)?;
     let Some(command) = &cli.command else {
         screen::needs_terminal()?;
-        return supervised::run(true, || screen::open(cli, root, look));
+        return supervised::run(true, &root.clone(), || screen::open(cli, root, look));
     };
     if let Some(device) = &cli.device {
         let device = attr::clean(device.as_bytes());
@@ -118,6 +129,14 @@ pub fn run(cli: &Cli) -> CommandResult {
             "{device}: a device goes behind the command, as in: blktune show {device}"
         )));
     }
+    if command.changes_settings() && root.is_live() {
+        return supervised::run(false, &root, || in_order(command, cli, &root));
+    }
+    in_order(command, cli, &root)
+}
+
+/// Carries out a command, with its sandbox made before and removed after it.
+fn in_order(command: &Command, cli: &Cli, root: &SysRoot) -> CommandResult {
     // Caught before anything is made that has to be removed again.
     let catches = cli.global.sandbox.is_some() || matches!(command, Command::Run(_) | Command::Watch(_));
     let stop = if catches {
@@ -127,7 +146,7 @@ pub fn run(cli: &Cli) -> CommandResult {
     };
     let sandbox = sandbox_arg::create(cli.global.sandbox, &stop)?;
     let instead = sandbox.as_ref().map(sandbox_arg::named);
-    let result = dispatch(command, &root, instead.as_deref(), cli.global.interval, &stop);
+    let result = dispatch(command, root, instead.as_deref(), cli.global.interval, &stop);
     let removed = sandbox.map_or(Ok(()), sandbox_arg::remove);
     match (result, stop.signal()) {
         // A command that was stopped says so in its own way; which signal it was is known here.
@@ -152,6 +171,7 @@ fn dispatch(
         Command::Undo(args) => undo::run(args, root, instead),
         Command::Run(args) => run::run(args, root, instead, &stop.flag()),
         Command::Jobs(args) => jobs::run(args),
+        Command::PutBack(args) => put_back::run(args, root),
     }
 }
 
