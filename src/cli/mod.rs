@@ -7,10 +7,12 @@ pub mod jobs;
 pub mod list;
 pub mod outcome;
 pub mod output;
+pub mod restore;
 pub mod run;
 mod sandbox_arg;
 mod screen;
 pub mod set;
+mod set_held;
 pub mod show;
 pub mod undo;
 pub mod watch;
@@ -23,7 +25,8 @@ use clap::{Parser, Subcommand};
 use crate::runtime::stop::Stop;
 use crate::sys::attr;
 use crate::sys::root::SysRoot;
-use crate::units::Bytes;
+use crate::tuning::journal::Owner;
+use crate::units::{Bytes, Nanos};
 use outcome::{CommandResult, Failure};
 
 /// See, change, prove and keep the block queue settings of a Linux host
@@ -88,10 +91,26 @@ enum Command {
     Set(set::SetArgs),
     /// Take back the last change
     Undo(undo::UndoArgs),
+    /// Put back what an interrupted program left held
+    Restore(restore::RestoreArgs),
     /// Run a read workload on a device or file
     Run(run::RunArgs),
     /// List the presets and the question each answers
     Jobs(jobs::JobsArgs),
+    /// Puts back what `set --revert-after` holds; started by it
+    #[command(hide = true)]
+    Keeper(KeeperArgs),
+}
+
+/// Arguments of `keeper`.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct KeeperArgs {
+    /// When to put back, in nanoseconds of `CLOCK_BOOTTIME`
+    deadline: u64,
+    /// The process that makes the changes
+    pid: u32,
+    /// Its start time in clock ticks since boot
+    started: u64,
 }
 
 /// Carries out a command line.
@@ -148,6 +167,10 @@ fn dispatch(
         Command::Watch(args) => watch::run(args, root, instead, interval, stop),
         Command::Set(args) => set::run(args, root, instead),
         Command::Undo(args) => undo::run(args, root, instead),
+        Command::Restore(args) => restore::run(args, root),
+        Command::Keeper(args) => {
+            set_held::keep(root, Nanos(args.deadline), Owner { pid: args.pid, started: args.started })
+        }
         Command::Run(args) => run::run(args, root, instead, &stop.flag()),
         Command::Jobs(args) => jobs::run(args),
     }
