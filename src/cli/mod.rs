@@ -8,10 +8,12 @@ pub mod list;
 pub mod outcome;
 pub mod output;
 mod put_back;
+pub mod restore;
 pub mod run;
 mod sandbox_arg;
 mod screen;
 pub mod set;
+mod set_held;
 pub mod show;
 mod supervised;
 pub mod undo;
@@ -25,7 +27,8 @@ use clap::{Parser, Subcommand};
 use crate::runtime::stop::Stop;
 use crate::sys::attr;
 use crate::sys::root::SysRoot;
-use crate::units::Bytes;
+use crate::tuning::journal::Owner;
+use crate::units::{Bytes, Nanos};
 use outcome::{CommandResult, Failure};
 
 /// See, change, prove and keep the block queue settings of a Linux host
@@ -90,6 +93,8 @@ enum Command {
     Set(set::SetArgs),
     /// Take back the last change
     Undo(undo::UndoArgs),
+    /// Put back what an interrupted program left held
+    Restore(restore::RestoreArgs),
     /// Run a read workload on a device or file
     Run(run::RunArgs),
     /// List the presets and the question each answers
@@ -97,6 +102,20 @@ enum Command {
     /// What a supervisor starts; not for people
     #[command(hide = true)]
     PutBack(put_back::PutBackArgs),
+    /// Puts back what `set --revert-after` holds; started by it
+    #[command(hide = true)]
+    Keeper(KeeperArgs),
+}
+
+/// Arguments of `keeper`.
+#[derive(Clone, Copy, Debug, clap::Args)]
+struct KeeperArgs {
+    /// When to put back, in nanoseconds of `CLOCK_BOOTTIME`
+    deadline: u64,
+    /// The process that makes the changes
+    pid: u32,
+    /// Its start time in clock ticks since boot
+    started: u64,
 }
 
 impl Command {
@@ -169,6 +188,10 @@ fn dispatch(
         Command::Watch(args) => watch::run(args, root, instead, interval, stop),
         Command::Set(args) => set::run(args, root, instead),
         Command::Undo(args) => undo::run(args, root, instead),
+        Command::Restore(args) => restore::run(args, root),
+        Command::Keeper(args) => {
+            set_held::keep(root, Nanos(args.deadline), Owner { pid: args.pid, started: args.started })
+        }
         Command::Run(args) => run::run(args, root, instead, &stop.flag()),
         Command::Jobs(args) => jobs::run(args),
         Command::PutBack(args) => put_back::run(args, root),

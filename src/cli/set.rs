@@ -1,11 +1,14 @@
 //! `blktune set`: change settings of devices, as one transaction.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::change_report::{CAPTURED, ending, journal, print, warn};
 use super::device_arg::resolve;
 use super::outcome::{CommandResult, Failure};
 use super::output;
+use super::set_held::{self, Until};
 use crate::clock::{Clock, SystemClock};
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
@@ -13,18 +16,29 @@ use crate::sys::root::SysRoot;
 use crate::tuning::catalogue;
 use crate::tuning::change::{ApplyReport, Change, Outcome};
 use crate::tuning::control::{QueueControl, SysfsQueue};
-use crate::tuning::keep::{Kept, apply_and_keep, take_back_kept};
+use crate::tuning::held::{Held, hold, hold_until_confirmed};
 use crate::tuning::plan;
 
 /// Arguments of `set`.
+// Flags of the command line, of which clap lets only the right ones be given together.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(clap::Args, Clone, Debug)]
 pub struct SetArgs {
     /// Devices, and what to set on them: `sda scheduler=bfq read_ahead_kb=512`
-    #[arg(required = true, value_name = "DEVICE|NAME=VALUE")]
+    #[arg(required_unless_present = "confirm", value_name = "DEVICE|NAME=VALUE")]
     pub items: Vec<String>,
     /// Show what would be written, in order, and what is known to move with it; write nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Stay until a signal comes, then put everything back
+    #[arg(long, conflicts_with_all = ["revert_after", "dry_run"])]
+    pub hold: bool,
+    /// Put everything back after this time, 1s to 1h, unless `blktune set --confirm` comes before
+    #[arg(long, value_name = "TIME", value_parser = set_held::parse_time, conflicts_with = "dry_run")]
+    pub revert_after: Option<Duration>,
+    /// Keep what waits to be put back by --revert-after; of the devices named, or all
+    #[arg(long, conflicts_with_all = ["hold", "revert_after", "dry_run"])]
+    pub confirm: bool,
     /// Print one JSON document (schema blktune.set/1)
     #[arg(long)]
     pub json: bool,
@@ -35,6 +49,9 @@ pub struct SetArgs {
 /// # Errors
 /// Usage, lack of rights, a refused change (all put back), or settings that could not be put back.
 pub fn run(args: &SetArgs, root: &SysRoot, instead: Option<&str>) -> CommandResult {
+    if args.confirm {
+        return set_held::confirm(&args.items, root, instead, args.json);
+    }
     let (mut devices, changes) = sort_items(&args.items)?;
     if devices.is_empty() {
         devices.extend(instead);
@@ -61,11 +78,11 @@ pub fn run(args: &SetArgs, root: &SysRoot, instead: Option<&str>) -> CommandResu
     if args.dry_run {
         dry_run(&queues, &changes, args.json)
     } else {
-        change(&queues, &changes, root, args.json)
+        change(&queues, &changes, root, &Until::of(args)?, args.json)
     }
 }
 
-const SCHEMA: &str = "blktune.set/1";
+pub(super) const SCHEMA: &str = "blktune.set/1";
 
 /// Devices and changes of one list: what holds a `=` is a change, unless it is a path.
 fn sort_items(items: &[String]) -> Result<(Vec<&str>, Vec<Change>), Failure> {
@@ -84,7 +101,13 @@ fn sort_items(items: &[String]) -> Result<(Vec<&str>, Vec<Change>), Failure> {
     Ok((devices.into_iter().map(String::as_str).collect(), changes))
 }
 
-fn change(queues: &[SysfsQueue], changes: &[Change], root: &SysRoot, as_json: bool) -> CommandResult {
+fn change(
+    queues: &[SysfsQueue],
+    changes: &[Change],
+    root: &SysRoot,
+    until: &Until,
+    as_json: bool,
+) -> CommandResult {
     for queue in queues {
         let state = queue.read();
         let legal = plan::refusals(changes, &state).is_empty();
@@ -94,38 +117,48 @@ fn change(queues: &[SysfsQueue], changes: &[Change], root: &SysRoot, as_json: bo
     }
     let journal = journal(root)?;
     let time = SystemClock.wall().0 / 1_000_000_000;
-    let mut done: Vec<(&SysfsQueue, Kept)> = Vec::new();
+    let keeper = until.start_keeper()?;
+    // Held until all of them are read back, so that a set of several devices that is cut off goes back on all.
+    let mut done: Vec<Held<&SysfsQueue>> = Vec::new();
     let (mut cause, mut why) = (None, None);
     for queue in queues {
-        let kept = apply_and_keep(&journal, queue, queue.id(), changes, time);
-        (cause, why) = (kept.applied.cause, kept.applied.why.clone());
-        done.push((queue, kept));
-        if cause.is_some() {
-            let because = format!("{} refused its part", queue.id().name);
-            let others = done.len() - 1;
-            for (queue, kept) in &mut done[..others] {
-                take_back_kept(&journal, *queue, queue.id(), kept, &because);
+        let held = match &keeper {
+            Some(k) => {
+                hold_until_confirmed(&journal, queue, queue.id(), changes, time, k.owner, k.reverts_at)
             }
+            None => hold(&journal, queue, queue.id(), changes, time),
+        };
+        (cause, why) = (held.applied().cause, held.applied().why.clone());
+        done.push(held);
+        if cause.is_some() {
             break;
         }
     }
-    let mut report = ApplyReport::default();
-    for (_, kept) in &done {
-        report.changes.extend(kept.applied.report.changes.iter().cloned());
-        report.side_effects.extend(kept.applied.report.side_effects.iter().cloned());
-        report.not_restored.extend(kept.applied.report.not_restored.iter().cloned());
-        if let Some(w) = &kept.warning {
-            warn(w);
-        }
+    for w in done.iter().filter_map(Held::warning) {
+        warn(w);
     }
-    report.rolled_back = cause.is_some() && done.iter().all(|(_, k)| k.applied.report.rolled_back);
-    print(&report, SCHEMA, as_json)?;
-    if !as_json && cause.is_none() {
-        for (queue, _) in done.iter().filter(|(_, k)| k.entry.is_some()) {
-            eprintln!("take it back with: blktune undo {}", queue.id().name);
-        }
+    let mut report = ApplyReport { rolled_back: cause.is_some(), ..ApplyReport::default() };
+    let last = done.len().saturating_sub(1);
+    let because = done.last().map(|d| format!("{} refused its part", d.device().name)).unwrap_or_default();
+    let mut held = Vec::new();
+    for (i, one) in done.into_iter().enumerate() {
+        let part = if cause.is_some() && i < last {
+            one.take_back(&because)
+        } else {
+            let part = one.applied().report.clone();
+            held.push(one);
+            part
+        };
+        report.rolled_back &= part.rolled_back;
+        report.changes.extend(part.changes);
+        report.side_effects.extend(part.side_effects);
+        report.not_restored.extend(part.not_restored);
     }
-    ending(&report, cause, why.as_deref())
+    if cause.is_some() {
+        print(&report, SCHEMA, as_json)?;
+        return ending(&report, cause, why.as_deref());
+    }
+    set_held::finish(held, &report, until, keeper, as_json)
 }
 
 fn dry_run(queues: &[SysfsQueue], changes: &[Change], as_json: bool) -> CommandResult {

@@ -6,10 +6,12 @@ use procfs::process::{Process, Stat};
 
 use super::root::SysRoot;
 
-/// This program's own file, to be started again; works also when it was replaced or removed meanwhile.
+/// This program's own file, to be started again: by its path, so that it is listed under its name; by the kernel's link
+/// to it where it was replaced or removed meanwhile.
 #[must_use]
 pub fn own_executable() -> PathBuf {
-    SysRoot::host().proc("self/exe")
+    let path = std::env::current_exe().ok().filter(|p| p.exists());
+    path.unwrap_or_else(|| SysRoot::host().proc("self/exe"))
 }
 
 /// When a process started, in clock ticks since boot. With the number it names one process for ever. None if there is

@@ -100,6 +100,8 @@ pub struct Entry {
     pub owner: Owner,
     /// What it was meant to be.
     pub mode: Mode,
+    /// When it goes back unless it is confirmed, in seconds since 1970; None if it does not wait for a confirmation.
+    pub reverts_at: Option<u64>,
     /// The device, as it was then.
     pub device: DeviceId,
     /// What was asked for, and differed.
@@ -153,6 +155,8 @@ pub(super) enum Event {
         time: u64,
         owner: Owner,
         mode: Mode,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reverts_at: Option<u64>,
         device: StoredId,
         changes: Vec<StoredChange>,
         before: BTreeMap<String, String>,
@@ -231,7 +235,7 @@ pub(super) fn parse(bytes: &[u8]) -> Vec<Entry> {
         }
         let known = entries.iter_mut().rfind(|e| e.id == line.id && e.boot == line.boot);
         match (line.event, known) {
-            (Event::Intent { time, owner, mode, device, changes, before, redo_of }, None) => {
+            (Event::Intent { time, owner, mode, reverts_at, device, changes, before, redo_of }, None) => {
                 let Some(device) = device.back() else { continue };
                 let planned =
                     changes.into_iter().map(|c| Change { name: c.name, requested: c.requested }).collect();
@@ -241,6 +245,7 @@ pub(super) fn parse(bytes: &[u8]) -> Vec<Entry> {
                     time,
                     owner,
                     mode,
+                    reverts_at,
                     device,
                     planned,
                     before,

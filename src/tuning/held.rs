@@ -30,20 +30,32 @@ pub fn hold<Q: QueueControl>(
     changes: &[Change],
     time: u64,
 ) -> Held<Q> {
-    hold_for(journal, queue, device, changes, time, Owner::this())
+    let terms = Terms { time, mode: Mode::Held, owner: Owner::this(), reverts_at: None, redo_of: None };
+    hold_on(journal, queue, device, changes, terms)
 }
 
-/// [`hold`] in the name of another process, which puts the settings back; the guard must then be let go with
-/// [`Held::leave`].
-pub fn hold_for<Q: QueueControl>(
+/// [`hold`] in the name of another process (`owner`), which puts the settings back at `reverts_at` (seconds since 1970)
+/// unless they are confirmed before. Let the guard go with [`Held::leave`].
+pub fn hold_until_confirmed<Q: QueueControl>(
     journal: &Journal,
     queue: Q,
     device: &DeviceId,
     changes: &[Change],
     time: u64,
     owner: Owner,
+    reverts_at: u64,
 ) -> Held<Q> {
-    let terms = Terms { time, mode: Mode::Held, owner, redo_of: None };
+    let terms = Terms { time, mode: Mode::Held, owner, reverts_at: Some(reverts_at), redo_of: None };
+    hold_on(journal, queue, device, changes, terms)
+}
+
+fn hold_on<Q: QueueControl>(
+    journal: &Journal,
+    queue: Q,
+    device: &DeviceId,
+    changes: &[Change],
+    terms: Terms<'_>,
+) -> Held<Q> {
     let kept = noted(journal, device, terms, |note| apply(&queue, &device.name, changes, note));
     let armed = kept.entry.is_some() && !kept.applied.report.rolled_back;
     Held { journal: journal.clone(), queue, device: device.clone(), kept, armed }

@@ -117,6 +117,8 @@ pub struct Intent<'a> {
     pub mode: Mode,
     /// Who answers for it.
     pub owner: Owner,
+    /// When it goes back unless it is confirmed, in seconds since 1970.
+    pub reverts_at: Option<u64>,
     /// The undone entry that is carried out again.
     pub redo_of: Option<&'a EntryId>,
 }
@@ -157,7 +159,7 @@ impl Journal {
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
         // With the time, since a program that executes itself anew keeps its number and counts from zero.
         let id = EntryId(format!("{}-{}-{n}", std::process::id(), SystemClock.boot().0));
-        let Intent { device, planned, before, time, mode, owner, redo_of } = intent;
+        let Intent { device, planned, before, time, mode, owner, reverts_at, redo_of } = intent;
         let restorable = before
             .attributes
             .iter()
@@ -168,6 +170,7 @@ impl Journal {
             time,
             owner,
             mode,
+            reverts_at,
             device: StoredId::of(device),
             changes: planned.iter().map(StoredChange::of).collect(),
             before: restorable,

@@ -57,12 +57,13 @@ pub(super) struct Terms<'a> {
     pub(super) time: u64,
     pub(super) mode: Mode,
     pub(super) owner: Owner,
+    pub(super) reverts_at: Option<u64>,
     pub(super) redo_of: Option<&'a EntryId>,
 }
 
 impl Terms<'_> {
     fn kept(time: u64) -> Self {
-        Self { time, mode: Mode::Kept, owner: Owner::this(), redo_of: None }
+        Self { time, mode: Mode::Kept, owner: Owner::this(), reverts_at: None, redo_of: None }
     }
 }
 
@@ -76,8 +77,9 @@ pub(super) fn noted(
     let (mut entry, mut held_by_other, mut no_snapshot) = (None, false, None);
     let mut applied = work(&mut |before, planned| {
         no_snapshot = snapshot::keep_first(journal, device, before).err();
-        let Terms { time, mode, owner, redo_of } = terms;
-        let noted = journal.intend(Intent { device, planned, before, time, mode, owner, redo_of });
+        let Terms { time, mode, owner, reverts_at, redo_of } = terms;
+        let noted =
+            journal.intend(Intent { device, planned, before, time, mode, owner, reverts_at, redo_of });
         held_by_other = matches!(noted, Err(JournalError::Busy { .. }));
         entry = Some(noted.map_err(|e| e.to_string())?);
         Ok(())

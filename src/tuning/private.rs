@@ -4,6 +4,7 @@ use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::journal::JournalError;
 
@@ -52,14 +53,13 @@ pub(super) fn replace(
     before_rename: impl FnOnce(&File) -> io::Result<()>,
 ) -> Result<File, JournalError> {
     use std::io::Write as _;
-    let beside = path.with_extension("new");
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    // A name of its own, since two may replace the same file at once.
+    let n = COUNT.fetch_add(1, Ordering::Relaxed);
+    let beside = path.with_extension(format!("{}-{n}.new", std::process::id()));
     let fail = |source| JournalError::Io { path: beside.clone(), source };
-    match std::fs::remove_file(&beside) {
-        // Of a program that was interrupted here.
-        Ok(()) => {}
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-        Err(e) => return Err(fail(e)),
-    }
+    // Of a program of the same number that was interrupted here.
+    let _ = std::fs::remove_file(&beside);
     let mut file = open(&beside, OpenOptions::new().read(true).append(true).create_new(true).mode(0o600))?;
     file.write_all(bytes).map_err(fail)?;
     file.sync_all().map_err(fail)?;
