@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::sys::device::DeviceId;
 use crate::sys::name::KernelName;
 use crate::tuning::change::Change;
+use crate::units::Nanos;
 use crate::workload::job::Job;
 
 /// Something to be done outside of the screen's state.
@@ -21,18 +22,43 @@ pub enum Effect {
         device: DeviceId,
         /// The changes, in the order of the catalogue.
         changes: Vec<Change>,
+        /// None: kept. A time: held, and put back when it is over unless [`Effect::Confirm`] comes before;
+        /// [`super::message::Message::Held`] tells that it is in force and that it is over.
+        revert_after: Option<Nanos>,
+    },
+    /// Keep the changes of this device that would be put back; answered with [`super::message::Message::Held`] that
+    /// says that it is over. Writes nothing.
+    Confirm {
+        /// The device.
+        device: DeviceId,
     },
     /// Find out what an undo would put back; answered with [`super::message::Message::UndoPlan`]. Writes nothing.
     PlanUndo {
         /// The device.
         device: DeviceId,
     },
-    /// Take back the last kept change; answered with [`super::message::Message::UndoDone`].
+    /// Take back the last kept change that is not undone; answered with [`super::message::Message::UndoDone`].
     Undo {
         /// The device.
         device: DeviceId,
     },
-    /// Wait no longer for the changes or undo of this device: write nothing more, and put back what was written as soon
+    /// Find out what a redo would write; answered with [`super::message::Message::RedoPlan`]. Writes nothing.
+    PlanRedo {
+        /// The device.
+        device: DeviceId,
+    },
+    /// Do again what was undone last; answered with [`super::message::Message::RedoDone`].
+    Redo {
+        /// The device.
+        device: DeviceId,
+    },
+    /// Find out what the settings were before the first change since boot; answered with
+    /// [`super::message::Message::BootState`]. Writes nothing.
+    ReadBoot {
+        /// The device.
+        device: DeviceId,
+    },
+    /// Wait no longer for the changes, undo or redo of this device: write nothing more, and put back what was written as soon
     /// as the kernel lets go. The answer to them still comes.
     GiveUp {
         /// The device.

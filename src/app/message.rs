@@ -75,6 +75,35 @@ pub enum Message {
         /// What became of it, or why it could not be tried.
         result: Result<ApplyReport, String>,
     },
+    /// The answer to [`super::effect::Effect::PlanRedo`].
+    RedoPlan {
+        /// The device.
+        device: DeviceId,
+        /// What a redo would write, in order; or why there is nothing to redo.
+        plan: Result<Vec<UndoStep>, String>,
+    },
+    /// A redo was carried out.
+    RedoDone {
+        /// The device.
+        device: DeviceId,
+        /// What became of it, or why it could not be tried.
+        result: Result<ApplyReport, String>,
+    },
+    /// The answer to [`super::effect::Effect::ReadBoot`].
+    BootState {
+        /// The device.
+        device: DeviceId,
+        /// The queue as it was before the first change since boot; or why that is not known.
+        state: Result<QueueState, String>,
+    },
+    /// Changes of this device are held or are so no longer.
+    Held {
+        /// The device.
+        device: DeviceId,
+        /// When they are put back unless confirmed, on `CLOCK_MONOTONIC`; None when that is over: they were confirmed
+        /// or put back.
+        until: Option<Nanos>,
+    },
     /// The run says how far it is.
     RunProgress(Progress),
     /// What the kernel counted on the run's device since the last of these, from diskstats.
@@ -104,14 +133,14 @@ pub struct HostLine {
     pub place: Option<String>,
 }
 
-/// One line of what an undo would do.
+/// One line of what an undo or a redo would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoStep {
     /// The attribute below `queue/`.
     pub name: String,
     /// What it reads now; None if unreadable.
     pub now: Option<String>,
-    /// What is put back.
+    /// What it reads afterwards.
     pub back_to: String,
 }
 

@@ -84,6 +84,10 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
         }
         Message::Applied { device, result } => return outcome::changes_done(model, &device, result, false),
         Message::UndoDone { device, result } => return outcome::changes_done(model, &device, result, true),
+        Message::RedoPlan { .. }
+        | Message::RedoDone { .. }
+        | Message::BootState { .. }
+        | Message::Held { .. } => {}
         Message::UndoPlan { device, plan } => outcome::undo_planned(model, &device, plan),
         Message::RunProgress(p) => {
             if let Some(run) = model.run.as_mut().filter(|r| r.going()) {

@@ -138,7 +138,7 @@ impl ChangesDialog {
             Effect::Undo { device }
         } else {
             let changes = lines.into_iter().map(|l| Change { name: l.name, requested: l.to }).collect();
-            Effect::Apply { device, changes }
+            Effect::Apply { device, changes, revert_after: None }
         }]
     }
 }
