@@ -22,6 +22,8 @@ use crate::units::Nanos;
 
 /// Time between two looks at the journal.
 const LOOK: Duration = Duration::from_millis(250);
+/// A front that has noted nothing by so long after the deadline never will: it was refused, or has confirmed.
+const GRACE: Duration = Duration::from_secs(10);
 /// How long a queue may take to drain before the keeper gives up on it. `restore` can still put it back.
 const PATIENCE: Duration = Duration::from_hours(1);
 
@@ -88,7 +90,8 @@ pub fn run(journal: &Journal, root: &SysRoot, deadline: Nanos, front: Owner) -> 
             Ok(entries) => {
                 let ours = restore::owned_by(&entries, us);
                 let writing = ours.iter().any(|e| e.stage == Stage::Open);
-                if ours.is_empty() && !front_alive {
+                let long_over = SystemClock.boot().0 >= deadline.0.saturating_add(Nanos::from(GRACE).0);
+                if ours.is_empty() && (!front_alive || long_over) {
                     return Ok(RestoreReport::default());
                 }
                 let orphaned = writing && !front_alive;

@@ -44,11 +44,8 @@ impl Outside {
         match effect {
             Effect::ReadQueue(name) => self.ask(Ask::ReadQueue(name)),
             Effect::Watch(names) => self.ask(Ask::Watch(names)),
-            Effect::Apply { device, revert_after: Some(_), .. } => {
-                self.tell(Message::Applied { device, result: Err(NOTHING_HELD.to_owned()) });
-            }
-            Effect::Apply { device, changes, revert_after: None } => match &self.control {
-                Some(control) => control.apply(device, changes),
+            Effect::Apply { device, changes, revert_after } => match &self.control {
+                Some(control) => control.apply(device, changes, revert_after),
                 None => self.tell(Message::Applied { device, result: Err(CAPTURED.to_owned()) }),
             },
             Effect::PlanUndo { device } => match &self.control {
@@ -59,16 +56,23 @@ impl Outside {
                 Some(control) => control.undo(device),
                 None => self.tell(Message::UndoDone { device, result: Err(CAPTURED.to_owned()) }),
             },
-            Effect::PlanRedo { device } => {
-                self.tell(Message::RedoPlan { device, plan: Err(CAPTURED.to_owned()) });
+            Effect::PlanRedo { device } => match &self.control {
+                Some(control) => control.plan_redo(device),
+                None => self.tell(Message::RedoPlan { device, plan: Err(CAPTURED.to_owned()) }),
+            },
+            Effect::Redo { device } => match &self.control {
+                Some(control) => control.redo(device),
+                None => self.tell(Message::RedoDone { device, result: Err(CAPTURED.to_owned()) }),
+            },
+            Effect::ReadBoot { device } => match &self.control {
+                Some(control) => control.read_boot(device),
+                None => self.tell(Message::BootState { device, state: Err(CAPTURED.to_owned()) }),
+            },
+            Effect::Confirm { device } => {
+                if let Some(control) = &self.control {
+                    control.confirm(device);
+                }
             }
-            Effect::Redo { device } => {
-                self.tell(Message::RedoDone { device, result: Err(CAPTURED.to_owned()) });
-            }
-            Effect::ReadBoot { device } => {
-                self.tell(Message::BootState { device, state: Err(CAPTURED.to_owned()) });
-            }
-            Effect::Confirm { device } => self.tell(Message::Held { device, until: None }),
             Effect::GiveUp { device } => {
                 if let Some(control) = &self.control {
                     control.give_up(&device);
@@ -119,7 +123,5 @@ impl Outside {
         let _ = self.events.send(Event::Message(message));
     }
 }
-
-const NOTHING_HELD: &str = "nothing can be held here";
 
 const CAPTURED: &str = "a captured tree can be looked at, not changed";

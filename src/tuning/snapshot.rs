@@ -14,7 +14,7 @@ use super::journal::{Journal, JournalError};
 use super::keep::{self, Kept};
 use super::{plan, private};
 use crate::sys::device::DeviceId;
-use crate::sys::queue::QueueState;
+use crate::sys::queue::{Attribute, QueueState};
 
 /// Version of the file; others are passed over.
 const FORMAT: u32 = 1;
@@ -36,6 +36,15 @@ pub struct Snapshot {
     pub device: DeviceId,
     /// Every attribute that could be read, in the form it is written in.
     pub attributes: BTreeMap<String, String>,
+}
+
+impl Snapshot {
+    /// The queue that it shows, for comparing: every attribute in the form it is written in.
+    #[must_use]
+    pub fn state(&self) -> QueueState {
+        let shown = |value: &String| Attribute { value: Some(value.clone()), writable: true };
+        QueueState { attributes: self.attributes.iter().map(|(n, v)| (n.clone(), shown(v))).collect() }
+    }
 }
 
 /// Stores the queue unless that was done before in this boot for this very device. Written beside and renamed, so that
