@@ -200,7 +200,7 @@ pub struct QueueSummary {
     pub nr_requests: Option<u64>,
     /// `logical_block_size`: the step of direct I/O.
     pub logical_block: Option<Bytes>,
-    /// `iostats`: false means that `/proc/diskstats` stands still.
+    /// `iostats`: false means that `/proc/diskstats` may stand still; some drivers without a request queue count all the same.
     pub iostats: Option<bool>,
 }
 

@@ -37,17 +37,17 @@ pub fn run_trial(
     let whole = target.backing.as_ref().map(|b| &b.whole);
     let settings = || whole.map(|name| QueueState::read(root, name)).unwrap_or_default();
     let before = settings();
-    let counted = before.number("iostats") != Some(0);
+    let iostats = before.number("iostats") != Some(0);
     let mut window = Window::new(root, target.backing.as_ref().map(|b| &b.row), progress);
     let outcome = run(job, target, stop, &mut window)?;
     let after = settings();
-    let device = if counted { window.device(&outcome) } else { None };
+    let device = window.device(&outcome).filter(|counted| window::believable(counted, iostats));
     let facts = Facts {
         job,
         outcome: &outcome,
         device: device.as_ref(),
         has_device: whole.is_some(),
-        iostats: counted,
+        iostats: iostats || device.is_some(),
         changed: before.differences(&after),
     };
     let warnings = facts.warnings();

@@ -339,7 +339,7 @@ fn below(pen: &mut Pen<'_>, area: Rect, entry: &Entry, r: &Rates, rows: u16) {
         facts.push("read only".to_owned());
     }
     if entry.device.queue.iostats == Some(false) {
-        facts.push("iostats is 0: the kernel counts nothing for it".to_owned());
+        facts.push("iostats is 0: the kernel may count nothing for it".to_owned());
     }
     facts.extend(r.notes.iter().map(|n| (*n).to_owned()));
     let row = Rect { y: area.y + 1, height: 1, ..area };

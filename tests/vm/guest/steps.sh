@@ -1,0 +1,134 @@
+# Sourced: what is asked of blktune on one device. Each step is a function that returns 0 if it held, else prints why not.
+# The caller sets dev (kernel name), kind and exempt (from `kinds`) and list (facts of `list --json --all`, see
+# list_facts), and has taken a snapshot into the file `before`. jq is slow to start here, so it is started once a step.
+# shellcheck shell=sh disable=SC2154
+
+q() { cat "/sys/block/$dev/queue/$1"; }
+# Without a request queue there is a file that says none (6.1) or none at all (6.12).
+active() {
+    now=$(q scheduler 2>/dev/null | sed 's/.*\[\(.*\)\].*/\1/')
+    echo "${now:-none}"
+}
+
+# blk FILE ARGUMENTS...: blktune with its answer in $dev.FILE.json; a minute is more than any of this takes.
+blk() {
+    answer=$dev.$1.json said=$dev.$1.err
+    shift
+    timeout -s KILL 60 blktune "$@" >"$answer" 2>"$said"
+    code=$?
+}
+ended() { [ "$code" = "$1" ] || { echo "exit $code, not $1: $(head -c 300 "$said")"; return 1; }; }
+
+# list_facts FILE: a line a device of what `list` said.
+list_facts() {
+    jq -r '.devices[] | [.name, .kind, .size_bytes, .read_ahead_kib, .scheduler.active // "none",
+        if .hidden then "hidden" else "open" end, .path // "none"] | map(tostring) | join(" ")' "$1"
+}
+
+# The device is in the list, under the right kind, as large as the kernel says, with the scheduler the kernel says.
+step_list() {
+    said=$(grep "^$dev " "$list") || { echo 'not in the list'; return 1; }
+    right="$dev $kind $(($(cat "/sys/block/$dev/size") * 512)) $(q read_ahead_kb) $(active)"
+    if [ -e "/sys/block/$dev/dev" ]; then right="$right open "; else right="$right hidden none"; fi
+    case $said in
+        *" open none") echo "no path: $said"; return 1 ;;
+        "$right"*) ;;
+        *) echo "said $said, right is $right"; return 1 ;;
+    esac
+}
+
+# Every attribute that can be read is shown, with what it reads.
+step_show() {
+    blk show show "$dev" --json
+    ended 0 || return
+    sed "s/^scheduler:.*/scheduler:$(active)/" before | { cat; echo "is:$dev $kind"; } | sort >show.have
+    jq -r '(.settings[] | select(.value != null and .value != "") | "\(.name):\(.value)"), "is:\(.name) \(.kind)"' \
+        "$answer" | sort >show.told
+    differs=$(told show.have show.told)
+    [ -z "$differs" ] || { echo "in /sys and as shown: $differs"; return 1; }
+}
+
+# The one change that the device is good for: another scheduler, or where there is none, read-ahead.
+step_set() {
+    other=$(q scheduler 2>/dev/null | tr ' ' '\n' | grep -v -e '\[' -e '^none$' | head -n 1)
+    if [ -n "$other" ]; then
+        wanted="scheduler=$other"
+    else
+        wanted="read_ahead_kb=$(($(q read_ahead_kb) + 64))"
+    fi
+    blk set set "$dev" "$wanted" --json
+    applied "$wanted"
+}
+step_undo() { taken_back undo; }
+
+# Several at once, in an order that would undo itself if it were written as typed.
+step_several() {
+    wanted="read_ahead_kb=$(($(q read_ahead_kb) + 192)) rotational=$((1 - $(q rotational)))"
+    if has_scheduler; then
+        other=mq-deadline
+        [ "$(active)" != $other ] || other=kyber
+        wanted="$wanted nr_requests=37 scheduler=$other"
+    fi
+    # shellcheck disable=SC2086 # one argument a change
+    blk several set "$dev" $wanted --json
+    applied "$wanted"
+}
+step_back() { taken_back back; }
+
+# What can not be: under the scheduler none, which is taken first where there is one, no driver has a million requests.
+# Nothing is changed in the end.
+step_refused() {
+    wanted=scheduler=nosuch
+    ! has_scheduler || wanted='scheduler=none nr_requests=1000000'
+    # shellcheck disable=SC2086 # one argument a change
+    blk refused set "$dev" "read_ahead_kb=$(($(q read_ahead_kb) + 64))" $wanted --json
+    ended 10 || return
+    grep -q '"rolled_back": *true' "$answer" || { echo "not rolled back: $(tr -d '\n' <"$answer")"; return 1; }
+    as_before
+}
+has_scheduler() { q scheduler 2>/dev/null | grep -q '\['; }
+
+# A short read: no errors, and the engine has read what the device says that it gave. A device that may be uncounted is
+# said to be so, if its queue says so too.
+step_run() {
+    blk run run randread-4k "/dev/$dev" --set runtime=300ms --set ramp=0s --json
+    ended 0 || return
+    uncounted=false
+    case $exempt in uncounted:*) [ "$(q iostats)" != 0 ] || uncounted=true ;; esac
+    # shellcheck disable=SC2016 # jq's own
+    jq -r --argjson uncounted $uncounted '
+        .total.read as $engine | .device.read_bytes as $device |
+        if $engine.ios == 0 or $engine.errors > 0 then "read \($engine.ios) times, \($engine.errors) errors"
+        elif $uncounted and $device == null and any(.warnings[]; contains("iostats is 0")) then empty
+        elif $engine.bytes != $device then
+            "the engine read \($engine.bytes) bytes, the device gave \($device): \(.device), \(.warnings)"
+        else empty end' "$answer" >run.wrong || { echo "no JSON: $(head -c 300 "$answer")"; return 1; }
+    [ ! -s run.wrong ] || { cat run.wrong; return 1; }
+}
+
+# applied CHANGES: they read back in /sys, and all that moved besides is told as a side effect, and nothing else is.
+applied() {
+    ended 0 || return
+    for change in $1; do
+        name=${change%%=*}
+        now=$(if [ "$name" = scheduler ]; then active; else q "$name"; fi)
+        [ "$now" = "${change#*=}" ] || { echo "asked for $change, reads $now"; return 1; }
+    done
+    snapshot "$dev" after
+    { moved before after; echo "rolled back: false"; } | sort >set.have
+    jq -r '(.changes[] | .name + (if .outcome == "applied" then "" else " " + .outcome end)), .side_effects[].name,
+        "rolled back: \(.rolled_back)"' "$answer" | sort >set.told
+    differs=$(diff set.have set.told | grep '^[+-][^+-]' | tr '\n' ' ')
+    [ -z "$differs" ] || { echo "moved in /sys (-) but told (+): $differs"; return 1; }
+}
+
+# taken_back FILE: undo, and every readable attribute is as it was.
+taken_back() {
+    blk "$1" undo "$dev" --json
+    ended 0 || return
+    as_before
+}
+as_before() {
+    snapshot "$dev" after
+    cmp -s before after || { echo "not as before: $(told before after)"; return 1; }
+}
