@@ -217,7 +217,8 @@ impl Journal {
         })
     }
 
-    /// Announces that this process is about to take the entry back. Whoever is `instead_of` counts as dead: a program
+    /// Announces that this process is about to take the entry back. An earlier attempt of its own that did not succeed is
+    /// no obstacle to one that knows of it, being read after it. Whoever is `instead_of` counts as dead: a program
     /// that is stuck, and whose supervisor acts for it.
     ///
     /// # Errors
@@ -227,7 +228,7 @@ impl Journal {
         let us = Owner::this();
         self.append_if(&entry.id, Event::Claimed { owner: us }, |entries| {
             let now = self.find(entries, entry)?;
-            if let Some(by) = now.claim.filter(|by| Some(*by) != instead_of && by.alive()) {
+            if let Some(by) = now.claim.filter(|by| *by != us && Some(*by) != instead_of && by.alive()) {
                 return Err(JournalError::Busy { device: now.device.name.clone(), pid: by.pid });
             }
             if now.stage != entry.stage || now.claim != entry.claim {

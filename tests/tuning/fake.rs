@@ -97,6 +97,11 @@ impl FakeQueue {
         q.broken_from = Some(q.writes.len() + nth);
     }
 
+    /// It takes writes again.
+    pub(crate) fn mend(&self) {
+        self.0.borrow_mut().broken_from = None;
+    }
+
     /// This attribute takes so many writes more, and then none.
     pub(crate) fn stick(&self, name: &str, after: usize) {
         self.0.borrow_mut().stuck = Some((name.to_owned(), after));

@@ -14,6 +14,7 @@ mod fake;
 mod kept;
 mod order;
 mod replay;
+mod restored;
 mod transaction;
 mod tree;
 
