@@ -40,7 +40,7 @@ const FILE: &str = "changes.jsonl";
 const MOST_BYTES: u64 = 64 << 20;
 
 /// A file longer than this is made anew before the next entry, with what may still be needed.
-const LARGE: u64 = 1 << 20;
+const LARGE: u64 = 512 << 10;
 
 /// Settled entries that a file made anew takes along, for `undo`.
 const REMEMBERED: usize = 100;
