@@ -10,6 +10,7 @@ mod support;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use blktune::sys::attr::{self, AttrError};
 use blktune::sys::device::DeviceId;
@@ -113,6 +114,21 @@ fn holder(d: &LoopDevice) -> Child {
 }
 
 /// Waits for the end, at most 20 s.
+/// The process that holds: the one that the supervisor, which was started, runs.
+fn holding(child: &Child) -> u32 {
+    let [program] = support::children(child.id())[..] else { panic!("not one program under the supervisor") };
+    program
+}
+
+/// Kills supervisor and program so that neither learns of the other's death in time to do anything about it.
+fn kill_both(child: Child) {
+    let program = holding(&child);
+    send(child.id(), Signal::STOP);
+    send(program, Signal::KILL);
+    send(child.id(), Signal::KILL);
+    end_of(child);
+}
+
 fn end_of(mut child: Child) -> Output {
     let ended = within_seconds(20, || child.try_wait().unwrap().is_some());
     if !ended {
@@ -276,6 +292,30 @@ fn every_signal_ends_a_hold_with_everything_back() {
 }
 
 #[test]
+fn whichever_of_the_two_is_killed_the_other_puts_back() {
+    let _turn = one_at_a_time();
+    for supervisor in [true, false] {
+        let Some((d, before)) = bench() else { return };
+        let child = holder(&d);
+        send(if supervisor { child.id() } else { holding(&child) }, Signal::KILL);
+        let (code, _, err) = told(&end_of(child));
+        if !supervisor {
+            assert_eq!(code, 137, "{err}");
+            assert!(err.contains("the program was killed") && err.contains("put back:"), "{err}");
+        }
+        let end = Instant::now() + Duration::from_secs(4);
+        while !before.differences(&state(&d)).is_empty() {
+            assert!(
+                Instant::now() < end,
+                "supervisor killed: {supervisor}; {:?}",
+                before.differences(&state(&d))
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
 fn a_killed_hold_is_repaired_by_restore_once() {
     let _turn = one_at_a_time();
     let Some((d, before)) = bench() else { return };
@@ -283,9 +323,8 @@ fn a_killed_hold_is_repaired_by_restore_once() {
     let (code, j, _) = run(&["restore", "--json"]);
     let alone =
         j["left_alone"].as_array().unwrap().iter().find(|l| l["device"] == d.kernel().as_str()).unwrap();
-    assert_eq!((code, alone["pid"].as_u64()), (0, Some(u64::from(child.id()))), "its owner lives");
-    send(child.id(), Signal::KILL);
-    end_of(child);
+    assert_eq!((code, alone["pid"].as_u64()), (0, Some(u64::from(holding(&child)))), "its owner lives");
+    kill_both(child);
     let held = state(&d);
     assert_eq!(run(&["restore", "--dry-run"]).0, 0);
     assert_eq!(held.differences(&state(&d)), [], "a dry run writes nothing");
@@ -305,9 +344,7 @@ fn a_killed_hold_is_repaired_by_restore_once() {
 fn what_somebody_else_changed_in_a_killed_hold_is_left_alone_and_said() {
     let _turn = one_at_a_time();
     let Some((d, _)) = bench() else { return };
-    let child = holder(&d);
-    send(child.id(), Signal::KILL);
-    end_of(child);
+    kill_both(holder(&d));
     d.put("read_ahead_kb", "4096");
     let (code, j, _) = run(&["restore", "--json"]);
     assert_eq!((code, d.scheduler().as_str(), d.get("read_ahead_kb").as_str()), (0, "none", "4096"));
@@ -328,7 +365,7 @@ fn a_device_that_a_living_program_holds_is_not_changed_by_another() {
         args.extend(extra);
         let (code, _, err) = run(&args);
         assert_eq!(code, 5, "{err}");
-        assert!(err.contains(&format!("process {}", child.id())), "{err}");
+        assert!(err.contains(&format!("process {}", holding(&child))), "{err}");
     }
     assert_eq!((a.get("read_ahead_kb").as_str(), a.get("nomerges").as_str()), ("512", "0"));
     assert_eq!(run(&["set", &b.kernel(), "read_ahead_kb=1024"]).0, 0, "another device is free");
