@@ -15,6 +15,7 @@ use blktune::app::effect::Effect;
 use blktune::app::key::Key;
 use blktune::app::message::{HostLine, KernelFigures, Level, Message, UndoStep};
 use blktune::app::model::{Model, Options};
+use blktune::app::purpose::Purpose;
 use blktune::app::screens::devices::rows;
 use blktune::app::update::update;
 use blktune::config::theme::Theme;
@@ -37,7 +38,7 @@ const NAMES: [&str; 6] = ["sda", "sdb", "nvme0n1", "dm-0", "md127", "loop7"];
 
 fn key() -> impl Strategy<Value = Key> {
     // The keys that lead somewhere more often than the others.
-    let useful: Vec<Key> = "1237/?scuqexighjklG 4".chars().map(Key::Char).collect();
+    let useful: Vec<Key> = "1237/?scuqexighjklG 4byr".chars().map(Key::Char).collect();
     prop_oneof![
         6 => prop::sample::select(useful),
         4 => Just(Key::Enter),
@@ -45,6 +46,7 @@ fn key() -> impl Strategy<Value = Key> {
         2 => prop::sample::select(vec![Key::Up, Key::Down, Key::Left, Key::Right, Key::Tab, Key::BackTab]),
         1 => prop::sample::select(vec![Key::PageUp, Key::PageDown, Key::Home, Key::End, Key::Backspace, Key::Delete]),
         1 => any::<char>().prop_map(Key::Char),
+        1 => Just(Key::Ctrl('r')),
         1 => any::<char>().prop_map(Key::Ctrl),
     ]
 }
@@ -186,13 +188,26 @@ fn some_id() -> impl Strategy<Value = DeviceId> {
     some_device().prop_map(|d| d.id)
 }
 
+fn boot_state() -> impl Strategy<Value = Result<QueueState, String>> {
+    prop_oneof![some_queue().prop_map(Ok), "\\PC{0,60}".prop_map(Err)]
+}
+
+fn some_deadline() -> impl Strategy<Value = Option<Nanos>> {
+    prop_oneof![
+        Just(None),
+        any::<u64>().prop_map(|n| Some(Nanos(n))),
+        (0u64..100_000_000_000).prop_map(|n| Some(Nanos(n)))
+    ]
+}
+
 fn message() -> impl Strategy<Value = Message> {
     let step =
         ("[a-z_]{1,20}", "\\PC{0,20}").prop_map(|(name, back_to)| UndoStep { name, now: None, back_to });
     let plan = prop_oneof![
         Just(Err("nothing was changed here".to_owned())),
         prop::collection::vec(step, 0..3).prop_map(Ok),
-    ];
+    ]
+    .boxed();
     let size = prop_oneof![(0u16..300, 0u16..90), (60u16..130, 16u16..50)];
     prop_oneof![
         40 => key().prop_map(Message::Key),
@@ -206,7 +221,11 @@ fn message() -> impl Strategy<Value = Message> {
         1 => prop_oneof![Just(Ok(())), "\\PC{0,90}".prop_map(Err)].prop_map(Message::Rights),
         2 => (some_id(), some_report()).prop_map(|(device, result)| Message::Applied { device, result }),
         1 => (some_id(), some_report()).prop_map(|(device, result)| Message::UndoDone { device, result }),
-        2 => (some_id(), plan).prop_map(|(device, plan)| Message::UndoPlan { device, plan }),
+        1 => (some_id(), some_report()).prop_map(|(device, result)| Message::RedoDone { device, result }),
+        2 => (some_id(), plan.clone()).prop_map(|(device, plan)| Message::UndoPlan { device, plan }),
+        2 => (some_id(), plan).prop_map(|(device, plan)| Message::RedoPlan { device, plan }),
+        1 => (some_id(), boot_state()).prop_map(|(device, state)| Message::BootState { device, state }),
+        2 => (some_id(), some_deadline()).prop_map(|(device, until)| Message::Held { device, until }),
         3 => some_progress(),
         1 => (figure(), figure())
             .prop_map(|(a, b)| Message::RunKernel(KernelFigures { bytes_per_s: a, request_bytes: b })),
@@ -215,13 +234,23 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
-/// What a diff on top of the screen would write if Enter were pressed now: the device and each setting with its value.
-fn offered(model: &Model) -> Option<(DeviceId, Vec<Change>)> {
+/// What a diff on top of the screen would do if Enter were pressed now.
+#[derive(Clone, Debug, PartialEq)]
+struct Offer {
+    device: DeviceId,
+    purpose: Purpose,
+    changes: Vec<Change>,
+    /// The switch that puts them back is shown as thrown.
+    thrown: bool,
+}
+
+fn offered(model: &Model) -> Option<Offer> {
     match model.dialogs.last() {
         Some(Dialog::Changes(c)) if place(model) == Place::Changes => {
             let lines = c.lines(&model.fleet);
             let changes = lines.into_iter().map(|l| Change { name: l.name, requested: l.to }).collect();
-            Some((c.device.clone(), changes))
+            let thrown = c.revert_after.is_some();
+            Some(Offer { device: c.device.clone(), purpose: c.purpose, changes, thrown })
         }
         _ => None,
     }
@@ -229,11 +258,14 @@ fn offered(model: &Model) -> Option<(DeviceId, Vec<Change>)> {
 
 /// What happens to a person who stages and reviews, and rarely does anything else.
 fn beside_the_settings() -> impl Strategy<Value = Message> {
-    let keys: Vec<Key> = " lhjkcxucce".chars().map(Key::Char).collect();
+    let keys: Vec<Key> = " lhjkcxuccebbyrj".chars().map(Key::Char).collect();
     prop_oneof![
         20 => prop::sample::select(keys).prop_map(Message::Key),
         6 => Just(Message::Key(Key::Enter)),
         2 => Just(Message::Key(Key::Esc)),
+        1 => Just(Message::Key(Key::Ctrl('r'))),
+        1 => some_deadline().prop_map(|until| Message::Held { device: device("sdb", 48).id, until }),
+        1 => boot_state().prop_map(|state| Message::BootState { device: device("sdb", 48).id, state }),
         1 => some_queue().prop_map(|state| Message::Queue { device: name("sdb"), state }),
         1 => some_report().prop_map(|result| Message::Applied { device: device("sdb", 48).id, result }),
         1 => message(),
@@ -256,7 +288,7 @@ fn at_the_settings(model: &mut Model) {
 
 #[test]
 fn nothing_that_happens_breaks_the_screen() {
-    let writes = Cell::new(0u32);
+    let [writes, thrown, confirmed] = [const { Cell::new(0u32) }; 3];
     let config = ProptestConfig { cases: 256, source_file: Some(file!()), ..ProptestConfig::default() };
     let all = (
         prop_oneof![
@@ -276,20 +308,28 @@ fn nothing_that_happens_breaks_the_screen() {
         for (i, message) in messages.into_iter().enumerate() {
             let offer = offered(&model);
             let enter = matches!(message, Message::Key(Key::Enter));
+            let yes = matches!(message, Message::Key(Key::Char('y')));
+            let held: Vec<DeviceId> = held(&model);
             for effect in update(&mut model, message) {
-                match effect {
-                    Effect::Apply { device, changes } => {
+                let seen = match effect {
+                    Effect::Apply { device, changes, revert_after } => {
                         writes.set(writes.get() + 1);
-                        prop_assert!(enter && !changes.is_empty());
-                        prop_assert_eq!(Some((device, changes)), offer.clone());
-                        prop_assert!(model.read_only().is_none());
+                        thrown.set(thrown.get() + u32::from(revert_after.is_some()));
+                        prop_assert!(!changes.is_empty());
+                        prop_assert!(revert_after.is_none_or(|t| t == Nanos(60 * Nanos::SECOND.0)));
+                        Offer { device, purpose: Purpose::Apply, changes, thrown: revert_after.is_some() }
                     }
-                    Effect::Undo { device } => {
-                        prop_assert!(enter);
-                        prop_assert_eq!(Some(&device), offer.as_ref().map(|(d, _)| d));
+                    Effect::Undo { device } => offer_of(device, Purpose::Undo, offer.as_ref()),
+                    Effect::Redo { device } => offer_of(device, Purpose::Redo, offer.as_ref()),
+                    Effect::Confirm { device } => {
+                        confirmed.set(confirmed.get() + 1);
+                        prop_assert!(yes && held.contains(&device));
+                        continue;
                     }
-                    _ => {}
-                }
+                    _ => continue,
+                };
+                prop_assert!(enter && model.read_only().is_none());
+                prop_assert_eq!(Some(seen), offer.clone());
             }
             let rows = rows(&model.fleet, &model.devices);
             match &model.devices.chosen {
@@ -308,7 +348,21 @@ fn nothing_that_happens_breaks_the_screen() {
     if let Err(why) = outcome {
         panic!("{why}");
     }
-    assert!(writes.get() > 0, "no run came as far as a write, so nothing was shown");
+    for (n, what) in [(&writes, "a write"), (&thrown, "a held write"), (&confirmed, "a confirmation")] {
+        assert!(n.get() > 0, "no run came as far as {what}, so nothing was shown");
+    }
+}
+
+/// An undo or redo says only its device; what it writes is what its diff showed.
+fn offer_of(device: DeviceId, purpose: Purpose, offer: Option<&Offer>) -> Offer {
+    let changes = offer.map(|o| o.changes.clone()).unwrap_or_default();
+    Offer { device, purpose, changes, thrown: false }
+}
+
+/// The devices whose changes are put back unless confirmed.
+fn held(model: &Model) -> Vec<DeviceId> {
+    let all = model.fleet.entries().iter();
+    all.filter(|e| e.held.is_some()).map(|e| e.device.id.clone()).collect()
 }
 
 /// Draws at a size that may be another than the model was told, as happens while a window is dragged.
@@ -320,7 +374,19 @@ fn draw(model: &Model, theme: &Theme, (width, height): (u16, u16)) {
 #[test]
 fn every_dialog_survives_every_odd_size() {
     let sizes = [(1, 1), (20, 5), (10, 4), (60, 16), (61, 17), (80, 3), (3, 80), (500, 200)];
-    for keys in ["?", "u", "c", "3<Enter>jj<Enter>", "3<Enter>G<Enter>q", "<Enter>g<Enter>", "/x", "7", "3"] {
+    for keys in [
+        "?",
+        "u",
+        "b",
+        "c",
+        "cr",
+        "3<Enter>jj<Enter>",
+        "3<Enter>G<Enter>q",
+        "<Enter>g<Enter>",
+        "/x",
+        "7",
+        "3",
+    ] {
         for size in sizes {
             let mut s = support::model::Screen::live(120, 40);
             s.keys("/sdb<Enter><Enter>");

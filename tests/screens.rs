@@ -249,7 +249,7 @@ fn only_enter_in_the_diff_writes_and_it_writes_what_the_diff_shows() {
     let change = |n: &str, v: &str| Change { name: n.to_owned(), requested: v.to_owned() };
     let applied: Vec<&Effect> = s.effects.iter().filter(|e| matches!(e, Effect::Apply { .. })).collect();
     let changes = vec![change("scheduler", "bfq"), change("read_ahead_kb", "2048")];
-    assert_eq!(applied, [&Effect::Apply { device, changes }]);
+    assert_eq!(applied, [&Effect::Apply { device, changes, revert_after: None }]);
     // A second Enter does not write again, and the screen stays usable meanwhile.
     s.keys("<Enter>c<Enter>");
     assert_eq!(s.effects.iter().filter(|e| matches!(e, Effect::Apply { .. })).count(), 1);

@@ -34,7 +34,7 @@ pub enum Place {
     Reading,
     /// A value is typed.
     Edit,
-    /// A question with two answers.
+    /// A question with a few answers.
     Question,
 }
 
@@ -84,6 +84,9 @@ pub enum ActionId {
     Explain,
     ReviewChanges,
     ReviewUndo,
+    ReviewRedo,
+    GoBack,
+    Confirm,
     LeaveSettings,
     TakePreset,
     AboutPreset,
@@ -96,10 +99,12 @@ pub enum ActionId {
     CloseResult,
     LeaveMessages,
     Write,
+    Hold,
     GiveUp,
     Close,
     Accept,
-    OtherAnswer,
+    NextAnswer,
+    PreviousAnswer,
     Answer,
     GoDevices,
     GoSettings,
@@ -158,6 +163,13 @@ const fn row(
 
 /// All actions. Of two rows with the same key in the same place the first wins; a test sees to it that there are none.
 pub const TABLE: &[Action] = &[
+    row(
+        ActionId::Confirm,
+        &[Key::Char('y')],
+        "keep",
+        "keep the changes that would be put back",
+        &[Place::Devices, Place::Settings],
+    ),
     row(
         ActionId::OpenSettings,
         &[Key::Enter, Key::Right, Key::Char('l')],
@@ -224,6 +236,20 @@ pub const TABLE: &[Action] = &[
         "review an undo of the last change; Enter there writes",
         &[Place::Devices, Place::Settings],
     ),
+    row(
+        ActionId::ReviewRedo,
+        &[Key::Ctrl('r')],
+        "redo",
+        "review a redo of the last undo; Enter there writes",
+        &[Place::Devices, Place::Settings],
+    ),
+    row(
+        ActionId::GoBack,
+        &[Key::Char('b')],
+        "back",
+        "go back to the start or to boot; asks, then shows it",
+        &[Place::Devices, Place::Settings],
+    ),
     row(ActionId::Explain, &[Key::Enter], "explain", "explain the setting", &[Place::Settings]),
     row(ActionId::LeaveSettings, &[Key::Esc], "", "back to the devices", &[Place::Settings]),
     row(
@@ -267,6 +293,13 @@ pub const TABLE: &[Action] = &[
     row(ActionId::CloseResult, &[Key::Esc, Key::Enter], "close", "close the result", &[Place::Result]),
     row(ActionId::LeaveMessages, &[Key::Esc], "", "back to the devices", &[Place::Messages]),
     row(ActionId::Write, &[Key::Enter], "write", "write this to the kernel", &[Place::Changes]),
+    row(
+        ActionId::Hold,
+        &[Key::Char('r')],
+        "put back or keep",
+        "put back after 60 s unless confirmed, or keep",
+        &[Place::Changes],
+    ),
     row(ActionId::Close, &[Key::Esc, Key::Char('q')], "back", "close, write nothing", &[Place::Changes]),
     row(
         ActionId::GiveUp,
@@ -293,22 +326,17 @@ pub const TABLE: &[Action] = &[
     row(ActionId::Close, &[Key::Esc], "cancel", "leave it as it was", &[Place::Edit]),
     row(ActionId::Answer, &[Key::Enter], "choose", "give the marked answer", &[Place::Question]),
     row(
-        ActionId::OtherAnswer,
-        &[
-            Key::Right,
-            Key::Left,
-            Key::Tab,
-            Key::BackTab,
-            Key::Up,
-            Key::Down,
-            Key::Char('h'),
-            Key::Char('j'),
-            Key::Char('k'),
-            Key::Char('l'),
-            Key::Char(' '),
-        ],
+        ActionId::NextAnswer,
+        &[Key::Right, Key::Tab, Key::Down, Key::Char('j'), Key::Char('l'), Key::Char(' ')],
         "other answer",
-        "mark the other answer",
+        "mark the next answer",
+        &[Place::Question],
+    ),
+    row(
+        ActionId::PreviousAnswer,
+        &[Key::Left, Key::BackTab, Key::Up, Key::Char('h'), Key::Char('k')],
+        "",
+        "mark the previous answer",
         &[Place::Question],
     ),
     row(ActionId::Close, &[Key::Esc, Key::Char('q')], "stay", "go back", &[Place::Question]),
@@ -361,7 +389,7 @@ pub fn place(model: &Model) -> Place {
         },
         Some(Dialog::Explain(_)) => Place::Reading,
         Some(Dialog::Edit(_)) => Place::Edit,
-        Some(Dialog::Leave { .. } | Dialog::Busy { .. }) => Place::Question,
+        Some(Dialog::Back(_) | Dialog::Leave { .. } | Dialog::Busy { .. }) => Place::Question,
         None => screen_place(model),
     }
 }
@@ -393,7 +421,12 @@ pub fn available(id: ActionId, model: &Model) -> Result<(), String> {
         ActionId::StageNext | ActionId::StagePrevious | ActionId::TypeValue => settings::can_stage(model),
         ActionId::Unstage => settings::can_unstage(model),
         ActionId::ReviewChanges => settings::can_review(model),
-        ActionId::ReviewUndo => settings::can_undo(model),
+        ActionId::ReviewUndo | ActionId::ReviewRedo | ActionId::GoBack => settings::can_go_back(model),
+        ActionId::Confirm => settings::can_confirm(model),
+        ActionId::Hold => match model.dialogs.last() {
+            Some(Dialog::Changes(c)) => c.may_hold(),
+            _ => Err("nothing is to be written".to_owned()),
+        },
         ActionId::TakePreset if model.workload.job.is_none() => Err("there are no presets".to_owned()),
         ActionId::UseField => workload::can_use(model),
         ActionId::StopRun if model.run.as_ref().is_some_and(|r| r.stopping) => {

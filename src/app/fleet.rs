@@ -12,6 +12,8 @@ use crate::telemetry::series::Series;
 use crate::tuning::change::{ApplyReport, Outcome};
 use crate::units::{Kib, Nanos};
 
+use super::purpose::Purpose;
+
 /// How long a device that went stays in the list, struck out.
 pub const GONE_STAYS: Nanos = Nanos(10_000_000_000);
 
@@ -49,6 +51,8 @@ impl History {
 struct Left {
     value: Option<String>,
     asked: bool,
+    /// It is put back unless it is confirmed.
+    held: bool,
 }
 
 /// Who changed a setting since the start.
@@ -56,6 +60,8 @@ struct Left {
 pub enum ChangedBy {
     /// This program, because it was asked to.
     Us,
+    /// This program, and it is put back unless it is confirmed.
+    Held,
     /// The kernel, as a side effect of a change made here.
     SideEffect,
     /// Something else.
@@ -67,8 +73,10 @@ pub enum ChangedBy {
 pub struct Work {
     /// When it began.
     pub since: Nanos,
-    /// An undo rather than changes.
-    pub undo: bool,
+    /// What for.
+    pub purpose: Purpose,
+    /// After this time it is put back unless it is confirmed; None if it is kept.
+    pub revert_after: Option<Nanos>,
     /// The person no longer waits; it ends when the kernel lets go of it, with everything put back.
     pub given_up: bool,
 }
@@ -94,6 +102,8 @@ pub struct Entry {
     pub staged: BTreeMap<String, String>,
     /// Being written right now.
     pub work: Option<Work>,
+    /// When what was changed is put back unless it is confirmed, on `CLOCK_MONOTONIC`; None if all is kept.
+    pub held: Option<Nanos>,
     left: BTreeMap<String, Left>,
 }
 
@@ -109,6 +119,7 @@ impl Entry {
             first_queue: None,
             staged: BTreeMap::new(),
             work: None,
+            held: None,
             left: BTreeMap::new(),
         }
     }
@@ -129,9 +140,6 @@ impl Entry {
         if self.first_queue.is_none() && !state.attributes.is_empty() {
             self.first_queue = Some(state.clone());
         }
-        self.staged.retain(|name, value| {
-            state.attributes.contains_key(name) && state.effective(name).as_deref() != Some(value.as_str())
-        });
         // The list shows four settings; a reading of the whole queue is newer than the inventory's.
         let list = &mut self.device.queue;
         list.scheduler = state.schedulers().or(list.scheduler.take());
@@ -139,18 +147,67 @@ impl Entry {
         list.read_ahead = state.number("read_ahead_kb").map(Kib).or(list.read_ahead);
         list.nr_requests = state.number("nr_requests").or(list.nr_requests);
         self.queue = Some(state);
+        self.settle_staged();
     }
 
-    /// Takes in what became of a set of changes.
-    pub fn took(&mut self, report: &ApplyReport) {
+    /// Drops what is staged and need not be, or can not be any more. A tunable that is not there stays as long as a
+    /// scheduler is staged that may bring it, and one that is there is made anew by a switch, whatever it reads now.
+    fn settle_staged(&mut self) {
+        let Some(state) = &self.queue else { return };
+        let differs = |name: &str, value: &str| state.effective(name).as_deref() != Some(value);
+        let switches = self.staged.get("scheduler").is_some_and(|s| differs("scheduler", s));
+        self.staged.retain(|name, value| {
+            (switches && name.starts_with("iosched/"))
+                || (state.attributes.contains_key(name) && differs(name, value))
+        });
+    }
+
+    /// Stages a value, or drops what is staged. With another scheduler go the tunables staged for the one before.
+    pub fn stage(&mut self, name: &str, value: Option<String>) {
+        if name == "scheduler"
+            && let Some(state) = &self.queue
+        {
+            self.staged.retain(|n, _| state.attributes.contains_key(n));
+        }
+        match value {
+            Some(value) => drop(self.staged.insert(name.to_owned(), value)),
+            None => drop(self.staged.remove(name)),
+        }
+        self.settle_staged();
+    }
+
+    /// Changes are held until then; None: they were confirmed or put back.
+    pub fn hold(&mut self, until: Option<Nanos>) {
+        self.held = until;
+        if until.is_none() {
+            for left in self.left.values_mut() {
+                left.held = false;
+            }
+        }
+    }
+
+    /// Seconds until what is held is put back, the one that has begun included; None if nothing is held.
+    #[must_use]
+    pub fn held_for(&self, now: Nanos) -> Option<u64> {
+        Some(self.held?.since(now).0.div_ceil(Nanos::SECOND.0))
+    }
+
+    /// Whether this program was asked to write a setting and did.
+    #[must_use]
+    pub fn wrote(&self, name: &str) -> bool {
+        self.left.get(name).is_some_and(|l| l.asked)
+    }
+
+    /// Takes in what became of a set of changes; `held` if they are put back unless confirmed.
+    pub fn took(&mut self, report: &ApplyReport, held: bool) {
         for c in &report.changes {
             self.staged.remove(&c.name);
             if matches!(c.outcome, Outcome::Applied | Outcome::Clamped) && !report.rolled_back {
-                self.left.insert(c.name.clone(), Left { value: c.effective.clone(), asked: true });
+                self.left.insert(c.name.clone(), Left { value: c.effective.clone(), asked: true, held });
             }
         }
         for s in &report.side_effects {
-            self.left.insert(s.name.clone(), Left { value: s.after.clone(), asked: false });
+            self.left.insert(s.name.clone(), Left { value: s.after.clone(), asked: false, held });
         }
     }
 
@@ -164,14 +221,11 @@ impl Entry {
             return None;
         }
         let by = match self.left.get(name) {
-            Some(left) if left.value == now => {
-                if left.asked {
-                    ChangedBy::Us
-                } else {
-                    ChangedBy::SideEffect
-                }
-            }
-            _ => ChangedBy::Other,
+            Some(left) if left.value != now => ChangedBy::Other,
+            Some(left) if left.held && self.held.is_some() => ChangedBy::Held,
+            Some(left) if left.asked => ChangedBy::Us,
+            Some(_) => ChangedBy::SideEffect,
+            None => ChangedBy::Other,
         };
         Some((by, before))
     }
@@ -294,6 +348,7 @@ impl Fleet {
                 entry.partition_rates.clear();
                 entry.staged.clear();
                 entry.work = None;
+                entry.hold(None);
             }
         }
         if self.sort == Sort::Name {

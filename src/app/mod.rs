@@ -4,6 +4,7 @@
 //! [`effect::Effect`]s for the runtime to carry out. Nothing here reads a clock, a file or a terminal.
 
 pub mod actions;
+pub mod back;
 pub mod dialogs;
 pub mod effect;
 pub mod fleet;
@@ -13,6 +14,7 @@ pub mod message;
 pub mod model;
 mod outcome;
 pub mod parting;
+pub mod purpose;
 pub mod run;
 pub mod screens;
 pub mod timeline;

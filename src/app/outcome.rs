@@ -5,32 +5,32 @@ use crate::trial::result::TrialResult;
 use crate::tuning::change::{ApplyReport, Outcome};
 
 use super::dialogs::Dialog;
-use super::dialogs::changes::{ChangesDialog, Phase, Purpose};
+use super::dialogs::changes::{ChangesDialog, Phase};
 use super::effect::Effect;
 use super::message::{Level, UndoStep};
 use super::model::Model;
+use super::purpose::Purpose;
 
-/// Changes or an undo ended: the dialog that asked for them shows what became of them. If it was closed meanwhile, it
+/// Changes, an undo or a redo ended: the dialog that asked for them shows what became of them. If it was closed meanwhile, it
 /// comes back, below whatever is open, so that no key goes to it unseen.
 pub(super) fn changes_done(
     model: &mut Model,
     device: &DeviceId,
     result: Result<ApplyReport, String>,
-    undo: bool,
+    purpose: Purpose,
 ) -> Vec<Effect> {
+    let mut revert_after = None;
     if let Some(entry) = model.fleet.get_mut(device) {
-        entry.work = None;
+        revert_after = entry.work.take().and_then(|w| w.revert_after);
         if let Ok(report) = &result {
-            entry.took(report);
+            entry.took(report, revert_after.is_some());
         }
     }
-    let (level, text) = in_one_line(device, &result, undo);
+    let (level, text) = in_one_line(device, &result, purpose);
     model.say(level, text);
     let asked = model.dialogs.iter_mut().find_map(|d| match d {
         Dialog::Changes(c)
-            if matches!(c.phase, Phase::Working)
-                && c.device.same_device(device)
-                && matches!(c.purpose, Purpose::Undo(_)) == undo =>
+            if matches!(c.phase, Phase::Working) && c.device.same_device(device) && c.purpose == purpose =>
         {
             Some(c)
         }
@@ -40,40 +40,47 @@ pub(super) fn changes_done(
         dialog.phase = Phase::Done(result);
         dialog.top = 0;
     } else {
-        let purpose = if undo { Purpose::Undo(Vec::new()) } else { Purpose::Apply };
         let mut dialog = ChangesDialog::new(device.clone(), purpose);
+        dialog.revert_after = revert_after;
         dialog.phase = Phase::Done(result);
         model.dialogs.insert(0, Dialog::Changes(dialog));
     }
     vec![Effect::ReadQueue(device.name.clone())]
 }
 
-/// What an undo would do was looked up: the dialog that waits for it asks now, or goes if there is nothing to ask. If
+/// What an undo or redo would do was looked up: the dialog that waits for it asks now, or goes if there is nothing to ask. If
 /// it was closed meanwhile the answer is of no use.
-pub(super) fn undo_planned(model: &mut Model, device: &DeviceId, plan: Result<Vec<UndoStep>, String>) {
+pub(super) fn planned(
+    model: &mut Model,
+    device: &DeviceId,
+    plan: Result<Vec<UndoStep>, String>,
+    purpose: Purpose,
+) {
     let waits = |d: &Dialog| match d {
-        Dialog::Changes(c) => matches!(c.phase, Phase::Looking) && c.device.same_device(device),
+        Dialog::Changes(c) => {
+            matches!(c.phase, Phase::Looking) && c.purpose == purpose && c.device.same_device(device)
+        }
         _ => false,
     };
     let Some(at) = model.dialogs.iter().position(waits) else { return };
     match plan {
         Ok(steps) if !steps.is_empty() => {
             if let Dialog::Changes(dialog) = &mut model.dialogs[at] {
-                dialog.purpose = Purpose::Undo(steps);
+                dialog.steps = steps;
                 dialog.phase = Phase::Ask;
             }
             return;
         }
-        Ok(_) => model.hint(format!("{}: there is nothing to undo", device.name)),
+        Ok(_) => model.hint(format!("{}: there is nothing to {}", device.name, purpose.noun())),
         Err(why) => model.say(Level::Warning, format!("{}: {why}", device.name)),
     }
     model.dialogs.remove(at);
 }
 
 /// What became of a set of changes, for the status line and the messages.
-fn in_one_line(device: &DeviceId, result: &Result<ApplyReport, String>, undo: bool) -> (Level, String) {
+fn in_one_line(device: &DeviceId, result: &Result<ApplyReport, String>, purpose: Purpose) -> (Level, String) {
     let name = &device.name;
-    let what = if undo { "undo" } else { "changes" };
+    let what = purpose.noun();
     let report = match result {
         Err(why) => return (Level::Error, format!("{name}: {what}: {why}")),
         Ok(report) => report,
@@ -102,10 +109,13 @@ fn in_one_line(device: &DeviceId, result: &Result<ApplyReport, String>, undo: bo
         (Level::Warning, text)
     } else if report.changes.iter().any(|c| c.outcome == Outcome::Refused) {
         (Level::Error, text)
-    } else if undo {
-        (Level::Info, format!("undone: {text}"))
     } else {
-        (Level::Info, text)
+        let done = match purpose {
+            Purpose::Apply => "",
+            Purpose::Undo => "undone: ",
+            Purpose::Redo => "done again: ",
+        };
+        (Level::Info, format!("{done}{text}"))
     }
 }
 

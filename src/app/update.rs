@@ -4,7 +4,8 @@ use crate::sys::name::KernelName;
 use crate::units::Nanos;
 
 use super::actions::{self, ActionId, Place};
-use super::dialogs::changes::{ChangesDialog, Phase, Purpose};
+use super::dialogs::back::{self, BackDialog};
+use super::dialogs::changes::ChangesDialog;
 use super::dialogs::leave::Choice;
 use super::dialogs::{Dialog, edit, help};
 use super::effect::Effect;
@@ -12,6 +13,7 @@ use super::key::Key;
 use super::message::{Level, Message};
 use super::model::{Model, Rights, STATUS_STAYS, Screen};
 use super::outcome;
+use super::purpose::Purpose;
 use super::screens::{devices, fields, settings, workload};
 use super::{layout, run::Run};
 
@@ -38,6 +40,9 @@ pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
 }
 
 fn tick(model: &mut Model, now: Nanos, wall: String) {
+    // What is held counts down in seconds.
+    let before = model.now;
+    let counted = model.fleet.entries().iter().any(|e| e.held_for(before) != e.held_for(now));
     model.now = now;
     if model.wall != wall {
         model.wall = wall;
@@ -50,7 +55,7 @@ fn tick(model: &mut Model, now: Nanos, wall: String) {
     if faded {
         model.status = None;
     }
-    model.dirty |= waiting || forgot || faded;
+    model.dirty |= waiting || counted || forgot || faded;
 }
 
 fn take(model: &mut Model, message: Message) -> Vec<Effect> {
@@ -82,13 +87,23 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
                 model.say(Level::Warning, format!("read only: {why}"));
             }
         }
-        Message::Applied { device, result } => return outcome::changes_done(model, &device, result, false),
-        Message::UndoDone { device, result } => return outcome::changes_done(model, &device, result, true),
-        Message::RedoPlan { .. }
-        | Message::RedoDone { .. }
-        | Message::BootState { .. }
-        | Message::Held { .. } => {}
-        Message::UndoPlan { device, plan } => outcome::undo_planned(model, &device, plan),
+        Message::Applied { device, result } => {
+            return outcome::changes_done(model, &device, result, Purpose::Apply);
+        }
+        Message::UndoDone { device, result } => {
+            return outcome::changes_done(model, &device, result, Purpose::Undo);
+        }
+        Message::RedoDone { device, result } => {
+            return outcome::changes_done(model, &device, result, Purpose::Redo);
+        }
+        Message::UndoPlan { device, plan } => outcome::planned(model, &device, plan, Purpose::Undo),
+        Message::RedoPlan { device, plan } => outcome::planned(model, &device, plan, Purpose::Redo),
+        Message::BootState { device, state } => back::take_boot(model, &device, state),
+        Message::Held { device, until } => {
+            if let Some(entry) = model.fleet.get_mut(&device) {
+                entry.hold(until);
+            }
+        }
         Message::RunProgress(p) => {
             if let Some(run) = model.run.as_mut().filter(|r| r.going()) {
                 run.take_progress(p);
@@ -183,18 +198,21 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::TypeValue => model.dialogs.extend(settings::typed(model).map(Dialog::Edit)),
         ActionId::Unstage => settings::unstage(model),
         ActionId::Explain => model.dialogs.extend(settings::explanation(model).map(Dialog::Explain)),
-        ActionId::ReviewChanges => {
+        ActionId::ReviewChanges => return review(model, Purpose::Apply),
+        ActionId::ReviewUndo => return review(model, Purpose::Undo),
+        ActionId::ReviewRedo => return review(model, Purpose::Redo),
+        ActionId::GoBack => {
             let device = settings::subject(model).map(|e| e.device.id.clone());
-            model.dialogs.extend(device.map(|d| Dialog::Changes(ChangesDialog::new(d, Purpose::Apply))));
+            model.dialogs.extend(device.map(|d| Dialog::Back(BackDialog::new(d))));
         }
-        ActionId::ReviewUndo => {
-            let Some(device) = settings::subject(model).map(|e| e.device.id.clone()) else {
-                return Vec::new();
-            };
-            let mut dialog = ChangesDialog::new(device.clone(), Purpose::Undo(Vec::new()));
-            dialog.phase = Phase::Looking;
-            model.dialogs.push(Dialog::Changes(dialog));
-            return vec![Effect::PlanUndo { device }];
+        ActionId::Confirm => {
+            let device = settings::subject(model).map(|e| e.device.id.clone());
+            return device.map(|device| Effect::Confirm { device }).into_iter().collect();
+        }
+        ActionId::Hold => {
+            if let Some(Dialog::Changes(c)) = model.dialogs.last_mut() {
+                c.toggle_hold();
+            }
         }
         ActionId::TakePreset => workload::take_preset(model),
         ActionId::LeaveFields => model.workload.in_fields = false,
@@ -219,11 +237,8 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         }
         ActionId::Close => drop(model.dialogs.pop()),
         ActionId::Accept => accept(model),
-        ActionId::OtherAnswer => match model.dialogs.last_mut() {
-            Some(Dialog::Leave { choice, .. }) => *choice = choice.other(),
-            Some(Dialog::Busy { start, .. }) => *start = !*start,
-            _ => {}
-        },
+        ActionId::NextAnswer => mark(model, true),
+        ActionId::PreviousAnswer => mark(model, false),
         ActionId::Answer => return answer(model),
         ActionId::GoDevices | ActionId::LeaveSettings | ActionId::LeaveWorkload | ActionId::LeaveMessages => {
             model.screen = Screen::Devices;
@@ -245,6 +260,23 @@ fn open_settings(model: &mut Model) -> Vec<Effect> {
     match (model.screen, &model.settings.device) {
         (Screen::Settings, Some(id)) => vec![Effect::ReadQueue(id.name.clone())],
         _ => Vec::new(),
+    }
+}
+
+/// Opens the diff of the device that is meant.
+fn review(model: &mut Model, purpose: Purpose) -> Vec<Effect> {
+    let Some(device) = settings::subject(model).map(|e| e.device.id.clone()) else { return Vec::new() };
+    model.dialogs.push(Dialog::Changes(ChangesDialog::new(device.clone(), purpose)));
+    purpose.look_up(device).into_iter().collect()
+}
+
+/// Marks the next or previous answer of a question.
+fn mark(model: &mut Model, forward: bool) {
+    match model.dialogs.last_mut() {
+        Some(Dialog::Leave { choice, .. }) => *choice = choice.other(),
+        Some(Dialog::Busy { start, .. }) => *start = !*start,
+        Some(Dialog::Back(b)) => b.choice = if forward { b.choice.next() } else { b.choice.previous() },
+        _ => {}
     }
 }
 
@@ -280,6 +312,7 @@ fn answer(model: &mut Model) -> Vec<Effect> {
             effects
         }
         Some(Dialog::Busy { start: true, .. }) => workload::start(model, true),
+        Some(Dialog::Back(dialog)) => back::answer(model, dialog),
         _ => Vec::new(),
     }
 }
@@ -369,7 +402,7 @@ fn watch(model: &Model, height: usize) -> Vec<KernelName> {
         .fleet
         .entries()
         .iter()
-        .filter(|e| e.live() && (!e.staged.is_empty() || e.work.is_some()))
+        .filter(|e| e.live() && (!e.staged.is_empty() || e.work.is_some() || e.held.is_some()))
         .map(|e| e.device.name().clone())
         .collect();
     names.extend(settings::entry(model).filter(|e| e.live()).map(|e| e.device.name().clone()));

@@ -139,11 +139,18 @@ fn device<'a>(entry: &Entry, depth: usize, columns: &Columns, marker: Piece<'a>)
     let d = &entry.device;
     let dash = || "-".to_owned();
     let staged = if entry.staged.is_empty() { "" } else { " *" };
-    let name = format!("{}{staged}", indented(depth, &d.name().kernel()));
+    let held = if entry.held.is_some() { " held" } else { "" };
+    let room = NAME - staged.len() - held.len();
+    let name = format!("{}{staged}{held}", cut(&indented(depth, &d.name().kernel()), room));
+    let role = match (held, staged) {
+        ("", "") => Role::Text,
+        ("", _) => Role::Staged,
+        _ => Role::Warning,
+    };
     let sched = d.queue.scheduler.as_ref().map_or_else(dash, |s| s.active.clone());
     let mut out = vec![
         marker,
-        piece(if staged.is_empty() { Role::Text } else { Role::Staged }, left(&name, NAME)),
+        piece(role, left(&name, NAME)),
         piece(Role::Muted, format!(" {}", size(d.size))),
         piece(Role::Text, format!(" {}", left(&sched, SCHED))),
     ];

@@ -3,12 +3,14 @@
 use ratatui::layout::Rect;
 
 use crate::app::actions;
-use crate::app::dialogs::changes::{ChangesDialog, DiffLine, Phase, Purpose};
+use crate::app::dialogs::back::{self, BackDialog};
+use crate::app::dialogs::changes::{ChangesDialog, DiffLine, Phase, REVERT_AFTER};
 use crate::app::dialogs::edit::EditDialog;
 use crate::app::dialogs::leave::Choice;
 use crate::app::dialogs::{Dialog, help};
 use crate::app::layout;
 use crate::app::model::Model;
+use crate::app::purpose::Purpose;
 use crate::app::screens::settings::value_with_unit;
 use crate::config::theme::Role;
 use crate::tuning::catalogue;
@@ -27,12 +29,13 @@ pub(super) fn draw(dialog: &Dialog, model: &Model, pen: &mut Pen<'_>, area: Rect
     match dialog {
         Dialog::Help { top } => {
             let lines = help_lines(model);
-            framed(pen, area, WIDE, "Keys", &lines, *top);
+            framed(pen, area, WIDE, "Keys", &lines, &[], *top);
         }
         Dialog::Changes(c) => {
             let width = usize::from(WIDE.min(area.width)).saturating_sub(4);
             let lines = changes_lines(c, model, width, pen.ascii);
-            framed(pen, area, WIDE, &changes_title(c), &lines, c.top);
+            let foot = changes_foot(c, model);
+            framed(pen, area, WIDE, &changes_title(c), &lines, &foot, c.top);
         }
         Dialog::Explain(e) => {
             let width = usize::from(WIDE.min(area.width)).saturating_sub(4);
@@ -42,9 +45,13 @@ pub(super) fn draw(dialog: &Dialog, model: &Model, pen: &mut Pen<'_>, area: Rect
                 lines.push(Vec::new());
             }
             lines.pop();
-            framed(pen, area, WIDE, &e.title, &lines, 0);
+            framed(pen, area, WIDE, &e.title, &lines, &[], 0);
         }
-        Dialog::Edit(e) => framed(pen, area, NARROW, &e.title, &edit_lines(e, area), 0),
+        Dialog::Edit(e) => framed(pen, area, NARROW, &e.title, &edit_lines(e, area), &[], 0),
+        Dialog::Back(b) => {
+            let title = format!("{}: go back", b.device.name);
+            framed(pen, area, NARROW, &title, &back_lines(b, model, area), &[], 0);
+        }
         Dialog::Leave { choice, quit } => {
             let run = model.run.as_ref();
             let what = run.map_or_else(|| "a run".to_owned(), |r| format!("{} on {}", r.job.name, r.target));
@@ -54,21 +61,22 @@ pub(super) fn draw(dialog: &Dialog, model: &Model, pen: &mut Pen<'_>, area: Rect
                 Vec::new(),
                 answers("stay", stop, *choice == Choice::Stop),
             ];
-            framed(pen, area, NARROW, "Stop the run?", &lines, 0);
+            framed(pen, area, NARROW, "Stop the run?", &lines, &[], 0);
         }
         Dialog::Busy { text: why, start } => {
             let width = usize::from(NARROW.min(area.width)).saturating_sub(4);
             let mut lines = text(Role::Text, &format!("{why}."), width);
             lines.push(Vec::new());
             lines.push(answers("do not start", "start all the same", *start));
-            framed(pen, area, NARROW, "The device is busy", &lines, 0);
+            framed(pen, area, NARROW, "The device is busy", &lines, &[], 0);
         }
     }
 }
 
-/// A frame with a title around lines; the box is as high as the lines, or as the screen.
-fn framed(pen: &mut Pen<'_>, area: Rect, width: u16, title: &str, lines: &[Line], top: usize) {
-    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
+/// A frame with a title around lines; the box is as high as the lines, or as the screen. The lines of the foot stay in
+/// sight while those above are scrolled.
+fn framed(pen: &mut Pen<'_>, area: Rect, width: u16, title: &str, lines: &[Line], foot: &[Line], top: usize) {
+    let height = u16::try_from(lines.len() + foot.len()).unwrap_or(u16::MAX).saturating_add(2);
     // The last line is left free: it has the keys of the dialog.
     let r = layout::dialog(area.width, area.height.saturating_sub(1), width, height);
     if r.width < 4 || r.height < 3 {
@@ -86,13 +94,21 @@ fn framed(pen: &mut Pen<'_>, area: Rect, width: u16, title: &str, lines: &[Line]
     }
     let title = cut(title, usize::from(r.width.saturating_sub(6)));
     pen.put(r.x + 2, r.y, r.width - 4, &format!(" {title} "), Role::Title);
-    let inner = Rect { x: r.x + 2, y: r.y + 1, width: r.width - 4, height: r.height - 2 };
-    let shown = usize::from(inner.height);
-    let top = top.min(lines.len().saturating_sub(shown));
-    for y in inner.y..inner.bottom() {
+    let whole = Rect { x: r.x + 2, y: r.y + 1, width: r.width - 4, height: r.height - 2 };
+    for y in whole.y..whole.bottom() {
         pen.put(r.x, y, 1, v, Role::Border);
         pen.put(r.right() - 1, y, 1, v, Role::Border);
     }
+    let footing = u16::try_from(foot.len()).unwrap_or(u16::MAX);
+    let (inner, below) = layout::split(whole, whole.height.saturating_sub(footing));
+    for (y, line) in (below.y..below.bottom()).zip(foot) {
+        pen.line(Rect { y, height: 1, ..below }, line);
+    }
+    if inner.height == 0 {
+        return;
+    }
+    let shown = usize::from(inner.height);
+    let top = top.min(lines.len().saturating_sub(shown));
     for (y, line) in (inner.y..inner.bottom()).zip(&lines[top..]) {
         pen.line(Rect { y, height: 1, ..inner }, line);
     }
@@ -118,6 +134,32 @@ fn answers(harmless: &str, other: &str, other_chosen: bool) -> Line {
         piece(role, text)
     };
     vec![shown(harmless, !other_chosen), piece(Role::Text, "   "), shown(other, other_chosen)]
+}
+
+fn back_lines(b: &BackDialog, model: &Model, area: Rect) -> Vec<Line> {
+    if b.looking {
+        return vec![vec![piece(Role::Muted, "looking up what it was at boot")]];
+    }
+    let width = usize::from(NARROW.min(area.width)).saturating_sub(4);
+    let mut lines = text(Role::Text, "Stages the way back and shows it before any write.", width);
+    let staged = model.fleet.get(&b.device).map_or(0, |e| e.staged.len());
+    if staged > 0 {
+        lines.extend(text(Role::Warning, &format!("It takes the place of the {staged} staged now."), width));
+    }
+    lines.push(Vec::new());
+    lines.extend(back::Choice::ALL.map(|choice| {
+        let (word, what) = match choice {
+            back::Choice::Stay => ("stay", ""),
+            back::Choice::Start => ("back to start", "what was read here first"),
+            back::Choice::Boot => ("back to boot", "before blktune changed anything"),
+        };
+        let chosen = choice == b.choice;
+        let (role, ends) = if chosen { (Role::Selected, ["> ", " <"]) } else { (Role::Muted, ["  ", "  "]) };
+        let word = format!("{}{word}{}", ends[0], ends[1]);
+        let gap = " ".repeat(18usize.saturating_sub(word.len()));
+        vec![piece(role, word), piece(Role::Muted, format!("{gap}{what}"))]
+    }));
+    lines
 }
 
 fn help_lines(model: &Model) -> Vec<Line> {
@@ -150,12 +192,13 @@ fn edit_lines(e: &EditDialog, area: Rect) -> Vec<Line> {
 
 fn changes_title(c: &ChangesDialog) -> String {
     let name = &c.device.name;
-    match (&c.purpose, &c.phase) {
-        (Purpose::Apply, Phase::Done(_)) => format!("{name}: what became of the changes"),
+    match (c.purpose, &c.phase) {
+        (purpose, Phase::Done(_)) => format!("{name}: what became of the {}", purpose.noun()),
         (Purpose::Apply, _) => format!("{name}: staged changes"),
-        (Purpose::Undo(_), Phase::Looking) => format!("{name}: looking up the last change"),
-        (Purpose::Undo(_), Phase::Done(_)) => format!("{name}: what became of the undo"),
-        (Purpose::Undo(_), _) => format!("{name}: undo the last change"),
+        (Purpose::Undo, Phase::Looking) => format!("{name}: looking up the last change"),
+        (Purpose::Undo, _) => format!("{name}: undo the last change"),
+        (Purpose::Redo, Phase::Looking) => format!("{name}: looking up the last undo"),
+        (Purpose::Redo, _) => format!("{name}: redo what was undone last"),
     }
 }
 
@@ -178,11 +221,45 @@ fn changes_lines(c: &ChangesDialog, model: &Model, width: usize, ascii: bool) ->
                     lines.extend(bullet(Role::Muted, &e, width));
                 }
             }
-            lines.push(Vec::new());
+            lines
+        }
+    }
+}
+
+/// What stays in sight below the diff: whether it is kept, and what Enter does.
+fn changes_foot(c: &ChangesDialog, model: &Model) -> Vec<Line> {
+    match &c.phase {
+        Phase::Looking | Phase::Done(Err(_)) => Vec::new(),
+        Phase::Done(Ok(_)) => {
+            let held = model.fleet.get(&c.device).and_then(|e| e.held_for(model.now));
+            let Some(seconds) = held.filter(|_| c.revert_after.is_some()) else { return Vec::new() };
+            vec![
+                Vec::new(),
+                vec![
+                    piece(Role::Warning, format!("held: put back in {seconds} s; ")),
+                    piece(Role::Key, "y"),
+                    piece(Role::Text, " in the list or the settings keeps the changes"),
+                ],
+            ]
+        }
+        Phase::Ask | Phase::Working => {
+            let mut lines = vec![Vec::new()];
+            lines.extend(hold(c));
             lines.push(closing(c, model));
             lines
         }
     }
+}
+
+/// The line that says whether the changes are put back by themselves, with its key while it can be changed.
+fn hold(c: &ChangesDialog) -> Option<Line> {
+    c.may_hold().ok()?;
+    let ask = matches!(c.phase, Phase::Ask);
+    let held = c.revert_after.is_some();
+    let role = if held { Role::Warning } else { Role::Text };
+    let mark = if held { "x" } else { " " };
+    let text = format!("    [{mark}] put back after {:.0} s unless confirmed with y", REVERT_AFTER.seconds());
+    Some(vec![piece(Role::Key, if ask { "r" } else { " " }), piece(role, text)])
 }
 
 fn closing(c: &ChangesDialog, model: &Model) -> Line {
@@ -203,7 +280,8 @@ fn closing(c: &ChangesDialog, model: &Model) -> Line {
     }
     let what = match c.purpose {
         Purpose::Apply => " writes this, all or nothing",
-        Purpose::Undo(_) => " puts this back, all or nothing",
+        Purpose::Undo => " puts this back, all or nothing",
+        Purpose::Redo => " does this again, all or nothing",
     };
     vec![
         piece(Role::Key, "Enter"),

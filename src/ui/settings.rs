@@ -113,6 +113,7 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: boo
     let mark = match &changed {
         None => " ",
         Some((ChangedBy::Us, _)) => "*",
+        Some((ChangedBy::Held, _)) => "h",
         Some((ChangedBy::SideEffect, _)) => "~",
         Some((ChangedBy::Other, _)) => "!",
     };
@@ -134,6 +135,7 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: boo
     {
         let whose = match by {
             ChangedBy::Us => "here",
+            ChangedBy::Held => "held",
             ChangedBy::SideEffect => "side effect",
             ChangedBy::Other => "outside",
         };

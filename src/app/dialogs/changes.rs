@@ -1,4 +1,4 @@
-//! The diff of staged changes or of an undo. Enter here is the only key that leads to a write.
+//! The diff of staged changes, of an undo or of a redo. Enter here is the only key that leads to a write.
 
 use crate::sys::device::DeviceId;
 use crate::tuning::catalogue;
@@ -8,14 +8,18 @@ use crate::units::Nanos;
 use crate::app::effect::Effect;
 use crate::app::fleet::{Entry, Fleet, Work};
 use crate::app::message::UndoStep;
+use crate::app::purpose::Purpose;
 
 /// From here on somebody waits.
 const A_WAIT: Nanos = Nanos::SECOND;
 
+/// How long changes are held that are put back unless they are confirmed.
+pub const REVERT_AFTER: Nanos = Nanos(60 * Nanos::SECOND.0);
+
 /// Where the dialog stands.
 #[derive(Clone, Debug)]
 pub enum Phase {
-    /// What an undo would put back is being looked up. Enter only closes it, so that none can write what was not shown.
+    /// What an undo or redo would write is being looked up. Enter only closes it, so that none can write what was not shown.
     Looking,
     /// It shows what Enter would do.
     Ask,
@@ -25,22 +29,17 @@ pub enum Phase {
     Done(Result<ApplyReport, String>),
 }
 
-/// What Enter would do.
-#[derive(Clone, Debug)]
-pub enum Purpose {
-    /// Write what is staged.
-    Apply,
-    /// Take back the last kept change.
-    Undo(Vec<UndoStep>),
-}
-
 /// The dialog.
 #[derive(Clone, Debug)]
 pub struct ChangesDialog {
     /// The device.
     pub device: DeviceId,
-    /// Changes or undo.
+    /// Changes, undo or redo.
     pub purpose: Purpose,
+    /// What an undo or redo would write, once that is known.
+    pub steps: Vec<UndoStep>,
+    /// After this time the changes are put back unless they are confirmed; None if they are kept.
+    pub revert_after: Option<Nanos>,
     /// Where it stands.
     pub phase: Phase,
     /// First line shown.
@@ -59,18 +58,41 @@ pub struct DiffLine {
 }
 
 impl ChangesDialog {
-    /// The dialog as it opens.
+    /// The dialog as it opens: an undo or redo has to be looked up first.
     #[must_use]
     pub const fn new(device: DeviceId, purpose: Purpose) -> Self {
-        Self { device, purpose, phase: Phase::Ask, top: 0 }
+        let phase = match purpose {
+            Purpose::Apply => Phase::Ask,
+            Purpose::Undo | Purpose::Redo => Phase::Looking,
+        };
+        Self { device, purpose, steps: Vec::new(), revert_after: None, phase, top: 0 }
+    }
+
+    /// Whether the changes can be written so that they are put back unless confirmed.
+    ///
+    /// # Errors
+    /// The reason, in words for the person.
+    pub fn may_hold(&self) -> Result<(), String> {
+        match self.purpose {
+            Purpose::Apply => Ok(()),
+            Purpose::Undo | Purpose::Redo => {
+                Err(format!("only changes can be put back by themselves, no {}", self.purpose.noun()))
+            }
+        }
+    }
+
+    /// Puts back unless confirmed, or keeps: the other of the two from now on.
+    pub const fn toggle_hold(&mut self) {
+        self.revert_after = if self.revert_after.is_some() { None } else { Some(REVERT_AFTER) };
     }
 
     /// The diff. For staged changes it follows what the queue reads now.
     #[must_use]
     pub fn lines(&self, fleet: &Fleet) -> Vec<DiffLine> {
-        match &self.purpose {
+        match self.purpose {
             Purpose::Apply => fleet.get(&self.device).map(staged_lines).unwrap_or_default(),
-            Purpose::Undo(steps) => steps
+            Purpose::Undo | Purpose::Redo => self
+                .steps
                 .iter()
                 .map(|s| DiffLine { name: s.name.clone(), from: s.now.clone(), to: s.back_to.clone() })
                 .collect(),
@@ -106,7 +128,7 @@ impl ChangesDialog {
         let Some(entry) = entry else { return Err(format!("{} is gone", self.device.name)) };
         match self.phase {
             Phase::Ask => {}
-            Phase::Looking => return Err("what was changed last is still being looked up".to_owned()),
+            Phase::Looking => return Err("what it would write is still being looked up".to_owned()),
             Phase::Working => return Err(format!("{} is being written", self.device.name)),
             Phase::Done(_) => return Err("this is done already".to_owned()),
         }
@@ -128,17 +150,23 @@ impl ChangesDialog {
             return Vec::new();
         }
         let lines = self.lines(fleet);
-        let undo = matches!(self.purpose, Purpose::Undo(_));
         if let Some(entry) = fleet.get_mut(&self.device) {
-            entry.work = Some(Work { since: now, undo, given_up: false });
+            entry.work = Some(Work {
+                since: now,
+                purpose: self.purpose,
+                revert_after: self.revert_after,
+                given_up: false,
+            });
         }
         self.phase = Phase::Working;
         let device = self.device.clone();
-        vec![if undo {
-            Effect::Undo { device }
-        } else {
-            let changes = lines.into_iter().map(|l| Change { name: l.name, requested: l.to }).collect();
-            Effect::Apply { device, changes, revert_after: None }
+        vec![match self.purpose {
+            Purpose::Undo => Effect::Undo { device },
+            Purpose::Redo => Effect::Redo { device },
+            Purpose::Apply => {
+                let changes = lines.into_iter().map(|l| Change { name: l.name, requested: l.to }).collect();
+                Effect::Apply { device, changes, revert_after: self.revert_after }
+            }
         }]
     }
 }
@@ -173,15 +201,22 @@ impl ChangesDialog {
     }
 }
 
-/// The staged changes of a device as a diff, in the order of the settings screen.
+/// The staged changes of a device as a diff, in the order of the settings screen. Tunables of a scheduler that is yet to
+/// come follow those that are there.
 #[must_use]
 pub fn staged_lines(entry: &Entry) -> Vec<DiffLine> {
     let Some(state) = &entry.queue else { return Vec::new() };
-    catalogue::rows(state, None)
-        .into_iter()
-        .filter_map(|row| {
-            let to = entry.staged.get(&row.name)?.clone();
-            Some(DiffLine { name: row.name, from: row.value, to })
-        })
-        .collect()
+    let there = catalogue::rows(state, None).into_iter().filter_map(|row| {
+        let to = entry.staged.get(&row.name)?.clone();
+        Some(DiffLine { name: row.name, from: row.value, to })
+    });
+    let to_come = entry.staged.iter().filter(|(name, _)| !state.attributes.contains_key(*name));
+    let to_come = to_come.map(|(name, to)| DiffLine { name: name.clone(), from: None, to: to.clone() });
+    let mut lines: Vec<DiffLine> = there.chain(to_come).collect();
+    lines.sort_by_key(|l| match l.name.as_str() {
+        "scheduler" => 0,
+        name if name.starts_with("iosched/") => 1,
+        _ => 2,
+    });
+    lines
 }

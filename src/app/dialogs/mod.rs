@@ -1,11 +1,13 @@
 //! Dialogs, which lie on a stack above the screens. The top one gets the keys.
 
+pub mod back;
 pub mod changes;
 pub mod edit;
 pub mod explain;
 pub mod help;
 pub mod leave;
 
+use back::BackDialog;
 use changes::ChangesDialog;
 use edit::EditDialog;
 use explain::Explanation;
@@ -19,12 +21,14 @@ pub enum Dialog {
         /// First line shown.
         top: usize,
     },
-    /// The staged changes, or an undo, as a diff; then what became of them.
+    /// The staged changes, or an undo or redo, as a diff; then what became of them.
     Changes(ChangesDialog),
     /// A longer explanation.
     Explain(Explanation),
     /// A value is typed.
     Edit(EditDialog),
+    /// How far to go back?
+    Back(BackDialog),
     /// A run goes on: stop it, or stay?
     Leave {
         /// What Enter does.

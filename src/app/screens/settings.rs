@@ -172,7 +172,7 @@ pub fn can_unstage(model: &Model) -> Result<(), String> {
     if staged { Ok(()) } else { Err("nothing is staged here".to_owned()) }
 }
 
-/// The device that `c` and `u` are about: the open one, or the chosen one in the list.
+/// The device that `c`, `u` and the like are about: the open one, or the chosen one in the list.
 #[must_use]
 pub fn subject(model: &Model) -> Option<&Entry> {
     match model.screen {
@@ -207,30 +207,39 @@ pub fn can_review(model: &Model) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an undo can be asked for.
+/// Whether an undo, a redo or a way back can be asked for.
 ///
 /// # Errors
 /// Why not.
-pub fn can_undo(model: &Model) -> Result<(), String> {
+pub fn can_go_back(model: &Model) -> Result<(), String> {
     can_write(model).map(|_| ())
+}
+
+/// Whether there are changes that would be put back, to be kept.
+///
+/// # Errors
+/// Why not.
+pub fn can_confirm(model: &Model) -> Result<(), String> {
+    let Some(entry) = subject(model) else { return Err("choose a device first".to_owned()) };
+    match entry.held {
+        Some(_) => Ok(()),
+        None => Err(format!("{}: nothing waits to be put back", entry.device.name())),
+    }
 }
 
 /// Stages a value for the setting under the cursor; the value it has already unstages.
 pub fn stage(model: &mut Model, row: &SettingRow, value: String) {
     let Some(id) = model.settings.device.clone() else { return };
     let Some(entry) = model.fleet.get_mut(&id) else { return };
-    if row.value.as_deref() == Some(value.as_str()) {
-        entry.staged.remove(&row.name);
-    } else {
-        entry.staged.insert(row.name.clone(), value);
-    }
+    let other = row.value.as_deref() != Some(value.as_str());
+    entry.stage(&row.name, other.then_some(value));
 }
 
 /// Drops what is staged for the setting under the cursor.
 pub fn unstage(model: &mut Model) {
     let Some((id, name)) = model.settings.device.clone().zip(model.settings.setting.clone()) else { return };
     if let Some(entry) = model.fleet.get_mut(&id) {
-        entry.staged.remove(&name);
+        entry.stage(&name, None);
     }
 }
 
@@ -312,6 +321,7 @@ pub const fn changed_words(by: crate::app::fleet::ChangedBy) -> &'static str {
     use crate::app::fleet::ChangedBy;
     match by {
         ChangedBy::Us => "changed here",
+        ChangedBy::Held => "held, put back unless confirmed",
         ChangedBy::SideEffect => "moved with a change made here",
         ChangedBy::Other => "changed by something else",
     }
