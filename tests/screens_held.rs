@@ -1,5 +1,8 @@
 //! Held and kept on the screen: changes that are put back unless confirmed, redo, and the ways back.
 
+// A test's functions fail the test by panicking.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod support;
 
 use blktune::app::back::differences;

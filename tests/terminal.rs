@@ -245,3 +245,87 @@ fn a_captured_tree_can_be_looked_at_and_nothing_changed() {
     assert!(!s.text().contains("1 staged"), "{}", s.text());
     assert_eq!(s.quit().exit_code(), 0);
 }
+
+/// Stages the next scheduler of the device the screen was opened on, with the diff open.
+fn stage_scheduler(s: &mut Session) {
+    s.wait_for("NAME");
+    s.keys("2");
+    s.wait_for("> scheduler");
+    s.keys(" ");
+    s.wait_for("1 staged");
+    s.keys("c");
+    s.wait_for("staged changes");
+}
+
+#[test]
+fn a_change_that_nobody_confirms_is_put_back_also_after_the_connection_is_lost() {
+    let Some(device) = loop_device(4) else { return };
+    device.known_queue();
+    let before = device.scheduler();
+    let mut s = Session::start(&[&name(&device)], 100, 30);
+    stage_scheduler(&mut s);
+    s.keys("r");
+    s.wait_for("[x]");
+    s.keys(ENTER);
+    s.wait_for("applied");
+    assert_ne!(device.scheduler(), before);
+    s.keys(ESC);
+    s.wait_for("put back in");
+    s.hang_up();
+    assert_ne!(device.scheduler(), before, "a lost connection is what the time is for");
+    // The keeper is told that time is up, which saves the test a minute.
+    let keeper = support::keepers(&name(&device));
+    assert_eq!(keeper.len(), 1);
+    let pid = rustix::process::Pid::from_raw(i32::try_from(keeper[0]).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(support::loopdev::within_seconds(10, || device.scheduler() == before), "it was not put back");
+}
+
+#[test]
+fn a_confirmed_change_is_kept_undone_and_done_again() {
+    let Some(device) = loop_device(4) else { return };
+    device.known_queue();
+    let before = device.scheduler();
+    let mut s = Session::start(&[&name(&device)], 100, 30);
+    stage_scheduler(&mut s);
+    s.keys("r");
+    s.wait_for("[x]");
+    s.keys(ENTER);
+    s.wait_for("applied");
+    let after = device.scheduler();
+    s.keys(ESC);
+    s.wait_until("the report closed", |t| !t.contains("what became of"));
+    s.wait_for("put back in");
+    s.keys("y");
+    s.wait_for("the changes are kept");
+
+    s.keys("u");
+    s.wait_for("undo the last change");
+    s.wait_for("Enter puts this back");
+    s.keys(ENTER);
+    s.wait_for("what became of the undo");
+    assert_eq!(device.scheduler(), before);
+    s.keys(ESC);
+    s.wait_until("the report closed", |t| !t.contains("what became of"));
+
+    s.keys("\x12");
+    s.wait_for("Enter does this again");
+    s.keys(ENTER);
+    s.wait_for("what became of the redo");
+    assert_eq!(device.scheduler(), after);
+    s.keys(ESC);
+    s.wait_until("the report closed", |t| !t.contains("what became of"));
+
+    // Back to start.
+    s.keys("b");
+    s.wait_for("back to start");
+    s.keys("\x1b[C");
+    s.keys(ENTER);
+    s.wait_for("staged changes");
+    s.keys(ENTER);
+    s.wait_for("what became of the changes");
+    assert_eq!(device.scheduler(), before);
+    s.keys(ESC);
+    s.wait_until("the report closed", |t| !t.contains("what became of"));
+    assert_eq!(s.quit().exit_code(), 0);
+}

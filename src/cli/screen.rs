@@ -117,6 +117,9 @@ fn show(
     for line in &left.changed {
         eprintln!("left changed: {line}");
     }
+    for line in &left.held {
+        eprintln!("held: {line}");
+    }
     if let Some(stuck) = &left.stuck {
         eprintln!("blktune: {stuck}");
     }

@@ -53,6 +53,8 @@ pub struct Left {
     pub ending: Ending,
     /// What stays changed, a line each.
     pub changed: Vec<String>,
+    /// What is put back unless it is confirmed, a line each.
+    pub held: Vec<String>,
     /// What could not be stopped in time.
     pub stuck: Option<String>,
 }
@@ -102,11 +104,11 @@ pub fn open(opening: Opening) -> io::Result<Left> {
     // The terminal first: whatever hangs below must not keep the prompt away.
     drop(session);
     supervisor::leaving();
-    let changed = parting::left_changed(&model);
+    let (changed, held) = (parting::left_changed(&model), parting::left_held(&model));
     drop(inbox);
     let stuck = outside.leave();
     handlers.close();
-    Ok(Left { ending, changed, stuck })
+    Ok(Left { ending, changed, held, stuck })
 }
 
 fn start_threads(

@@ -16,6 +16,17 @@ pub fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
+/// The keepers that hold something of this device, from the host's journal.
+pub fn keepers(device: &str) -> Vec<u32> {
+    use blktune::sys::root::SysRoot;
+    use blktune::tuning::journal::{Journal, Stage};
+    let root = SysRoot::host();
+    let boot = std::fs::read_to_string(root.proc("sys/kernel/random/boot_id")).expect("a boot id");
+    let entries = Journal::new(&root.run_dir(), boot.trim()).entries().expect("the journal can be read");
+    let held = entries.iter().filter(|e| e.stage == Stage::Held && e.device.name.kernel() == device);
+    held.map(|e| e.owner.pid).collect()
+}
+
 /// What stands behind the name in `/proc/PID/stat`: state, parent...
 fn fields(pid: u32) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
