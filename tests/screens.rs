@@ -259,22 +259,6 @@ fn only_enter_in_the_diff_writes_and_it_writes_what_the_diff_shows() {
 }
 
 #[test]
-fn waiting_is_given_up_on_purpose_only() {
-    let given_up = |s: &Screen| s.effects.iter().filter(|e| matches!(e, Effect::GiveUp { .. })).count();
-    let mut s = staged(80, 24);
-    s.keys("c<Enter><Esc>");
-    assert_eq!(given_up(&s), 0, "most writes are done before an Esc could be meant for them");
-    s.seconds(2);
-    assert!(s.text().contains("Esc stops waiting"), "{}", s.text());
-    s.keys("<Esc>");
-    assert_eq!(given_up(&s), 1);
-    s.seconds(1);
-    assert!(s.text().contains("sda: given up; put back when the kernel lets go of it"), "{}", s.text());
-    s.keys("<Esc><Esc>");
-    assert_eq!(given_up(&s), 1);
-}
-
-#[test]
 fn the_outcome_shows_what_was_clamped_and_what_moved() {
     pictures("outcome", outcome);
     let s = outcome(80, 24);

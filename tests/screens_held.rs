@@ -336,3 +336,19 @@ fn the_way_back_has_only_what_differs_and_can_be_changed() {
     assert_eq!(way(&now, &goal), pairs(&expected));
     assert_eq!(way(&goal, &now), pairs(&[("scheduler", "none")]));
 }
+
+#[test]
+fn waiting_is_given_up_on_purpose_only() {
+    let given_up = |s: &Screen| s.effects.iter().filter(|e| matches!(e, Effect::GiveUp { .. })).count();
+    let mut s = staged(80, 24);
+    s.keys("c<Enter><Esc>");
+    assert_eq!(given_up(&s), 0, "most writes are done before an Esc could be meant for them");
+    s.seconds(2);
+    assert!(s.text().contains("Esc stops waiting"), "{}", s.text());
+    s.keys("<Esc>");
+    assert_eq!(given_up(&s), 1);
+    s.seconds(1);
+    assert!(s.text().contains("sda: given up; put back when the kernel lets go of it"), "{}", s.text());
+    s.keys("<Esc><Esc>");
+    assert_eq!(given_up(&s), 1);
+}
