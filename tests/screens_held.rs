@@ -1,5 +1,8 @@
 //! Held and kept on the screen: changes that are put back unless confirmed, redo, and the ways back.
 
+// A test that can not set up what it needs fails there and then.
+#![allow(clippy::unwrap_used)]
+
 mod support;
 
 use blktune::app::back::differences;
