@@ -256,20 +256,37 @@ fn offered(model: &Model) -> Option<Offer> {
     }
 }
 
-/// What happens to a person who stages and reviews, and rarely does anything else.
-fn beside_the_settings() -> impl Strategy<Value = Message> {
+/// What happens to a person who stages and reviews, and rarely does anything else. Some of it is what belongs together,
+/// so that many runs come to a write of every sort.
+fn beside_the_settings() -> impl Strategy<Value = Vec<Message>> {
+    let sdb = || device("sdb", 48).id;
     let keys: Vec<Key> = " lhjkcxuccebbyrj".chars().map(Key::Char).collect();
-    prop_oneof![
+    let press = |text: &str| -> Vec<Message> {
+        let key = |c| if c == '\n' { Key::Enter } else { Key::Char(c) };
+        text.chars().map(|c| Message::Key(key(c))).collect()
+    };
+    let step = || vec![UndoStep { name: "nomerges".to_owned(), now: None, back_to: "1".to_owned() }];
+    let mut habits = [" c\n", " cr\n", "bj\n\n", "bk\n", "y"].map(press).to_vec();
+    for (key, answer) in [
+        (Key::Char('u'), Message::UndoPlan { device: sdb(), plan: Ok(step()) }),
+        (Key::Ctrl('r'), Message::RedoPlan { device: sdb(), plan: Ok(step()) }),
+    ] {
+        habits.push(vec![Message::Key(key), answer, Message::Key(Key::Enter)]);
+    }
+    let one = prop_oneof![
         20 => prop::sample::select(keys).prop_map(Message::Key),
         6 => Just(Message::Key(Key::Enter)),
         2 => Just(Message::Key(Key::Esc)),
         1 => Just(Message::Key(Key::Ctrl('r'))),
-        1 => some_deadline().prop_map(|until| Message::Held { device: device("sdb", 48).id, until }),
-        1 => boot_state().prop_map(|state| Message::BootState { device: device("sdb", 48).id, state }),
+        1 => Just(Message::UndoPlan { device: sdb(), plan: Ok(step()) }),
+        1 => Just(Message::RedoPlan { device: sdb(), plan: Ok(step()) }),
+        1 => some_deadline().prop_map(move |until| Message::Held { device: sdb(), until }),
+        1 => boot_state().prop_map(move |state| Message::BootState { device: sdb(), state }),
         1 => some_queue().prop_map(|state| Message::Queue { device: name("sdb"), state }),
-        1 => some_report().prop_map(|result| Message::Applied { device: device("sdb", 48).id, result }),
+        1 => some_report().prop_map(move |result| Message::Applied { device: sdb(), result }),
         1 => message(),
-    ]
+    ];
+    prop_oneof![6 => one.prop_map(|m| vec![m]), 1 => prop::sample::select(habits)]
 }
 
 /// A person looking at the settings of a device, so that random keys soon stage something.
@@ -288,17 +305,16 @@ fn at_the_settings(model: &mut Model) {
 
 #[test]
 fn nothing_that_happens_breaks_the_screen() {
-    let [writes, thrown, confirmed] = [const { Cell::new(0u32) }; 3];
+    let [writes, thrown, again, confirmed] = [const { Cell::new(0u32) }; 4];
     let config = ProptestConfig { cases: 256, source_file: Some(file!()), ..ProptestConfig::default() };
     let all = (
         prop_oneof![
             prop::collection::vec(message(), 1..120),
-            prop::collection::vec(beside_the_settings(), 1..120),
+            prop::collection::vec(beside_the_settings(), 1..120).prop_map(|all| all.concat()),
         ],
         prop::collection::vec((1u16..220, 1u16..70), 4),
         any::<(bool, bool)>(),
     );
-    // About one run in twelve comes as far as a write.
     let outcome = TestRunner::new(config).run(&all, |(messages, sizes, (ascii, open))| {
         let mut model = Model::new(Options { ascii, presets: presets(), choose: Some(name("sdb")) });
         if open {
@@ -328,6 +344,7 @@ fn nothing_that_happens_breaks_the_screen() {
                     }
                     _ => continue,
                 };
+                again.set(again.get() + u32::from(seen.purpose != Purpose::Apply));
                 prop_assert!(enter && model.read_only().is_none());
                 prop_assert_eq!(Some(seen), offer.clone());
             }
@@ -348,7 +365,12 @@ fn nothing_that_happens_breaks_the_screen() {
     if let Err(why) = outcome {
         panic!("{why}");
     }
-    for (n, what) in [(&writes, "a write"), (&thrown, "a held write"), (&confirmed, "a confirmation")] {
+    for (n, what) in [
+        (&writes, "a write"),
+        (&thrown, "a held write"),
+        (&again, "an undo or redo"),
+        (&confirmed, "a confirmation"),
+    ] {
         assert!(n.get() > 0, "no run came as far as {what}, so nothing was shown");
     }
 }
