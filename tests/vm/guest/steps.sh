@@ -63,11 +63,11 @@ step_set() {
 }
 step_undo() { taken_back undo; }
 
-# The queue's length alone, under the scheduler that is there: a short queue (USB) started with fewer requests than the
-# kernel lets anyone write. Where there is no queue, read-ahead off.
+# The queue's length alone, under the scheduler that is there. Where there is no queue, read-ahead off; and where it is
+# shorter than the least that the kernel lets anyone write (a USB stick's 2 of 4): undo then answers that it got 4.
 step_depth() {
     wanted=read_ahead_kb=0
-    if has_scheduler; then
+    if has_scheduler && [ "$(q nr_requests)" -ge 4 ]; then
         wanted=nr_requests=$(($(q nr_requests) + 5))
         # Under none the driver's number is the most there is.
         [ "$(active)" != none ] || wanted=nr_requests=$(($(q nr_requests) / 2 + 3))
