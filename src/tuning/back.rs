@@ -8,8 +8,10 @@ use super::plan;
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
 
-/// Settings that writes of others move, and that are kept where they are against it.
-const FOLLOWERS: [&str; 2] = ["read_ahead_kb", "nr_requests"];
+/// Settings that writes of others move, and that are kept where they are against it. mq-deadline of 6.1 gives
+/// `async_depth` the number of requests from before a write of `nr_requests`, so that the way back moves what the way
+/// there did not.
+const FOLLOWERS: [&str; 3] = ["read_ahead_kb", "nr_requests", "iosched/async_depth"];
 
 /// A setting that is not as it was left.
 #[derive(Debug)]
@@ -105,7 +107,8 @@ impl Work {
         for name in FOLLOWERS {
             let Some(value) = now.effective(name) else { continue };
             // A number of requests that fits this scheduler may be too many for the former one.
-            let fits = name != "nr_requests" || !switching || entry.before.get(name) == Some(&value);
+            // Tunables go and come with a scheduler.
+            let fits = name == "read_ahead_kb" || !switching || entry.before.get(name) == Some(&value);
             if fits && !work.back.iter().any(|c| c.name == name) {
                 work.hold.push(Change { name: name.to_owned(), requested: value });
             }

@@ -44,6 +44,7 @@ struct Inner {
     every: Option<(usize, usize, Fault)>,
     broken_from: Option<usize>,
     stuck: Option<(String, usize)>,
+    late_depth: bool,
 }
 
 impl FakeQueue {
@@ -75,7 +76,13 @@ impl FakeQueue {
             every: None,
             broken_from: None,
             stuck: None,
+            late_depth: false,
         }))
+    }
+
+    /// As under Linux 6.1: a write of `nr_requests` gives `iosched/async_depth` the number that was there before it.
+    pub(crate) fn late_depth(&self) {
+        self.0.borrow_mut().late_depth = true;
     }
 
     /// The nth write from now on (0 is the next) fails that way.
@@ -205,9 +212,9 @@ impl Inner {
                 if n > if self.scheduler == "none" { 128 } else { 2048 } {
                     return Err(libc::EINVAL);
                 }
-                self.values.insert(name.to_owned(), n);
+                let was = self.values.insert(name.to_owned(), n);
                 if let Some(depth) = self.iosched.get_mut("async_depth") {
-                    *depth = n;
+                    *depth = was.filter(|_| self.late_depth).unwrap_or(n);
                 }
                 Ok(())
             }

@@ -217,6 +217,17 @@ fn the_intent_is_on_disk_before_the_first_write() {
 }
 
 #[test]
+fn undo_leaves_nothing_moved_that_only_its_own_writes_move() {
+    let b = Bench::new();
+    b.queue.late_depth();
+    b.set("scheduler=mq-deadline");
+    let before = b.queue.read();
+    assert_eq!(b.set("nr_requests=133").applied.report.side_effects, []);
+    done(b.undo());
+    assert_eq!(before.differences(&b.queue.read()), []);
+}
+
+#[test]
 fn an_interrupted_set_is_undone_from_what_was_noted_before() {
     let b = Bench::new();
     let before = b.queue.read();

@@ -1,6 +1,7 @@
 # Sourced: what is asked of blktune on one device. Each step is a function that returns 0 if it held, else prints why not.
 # The caller sets dev (kernel name), kind and exempt (from `kinds`) and list (facts of `list --json --all`, see
-# list_facts), and has taken a snapshot into the file `before`. jq is slow to start here, so it is started once a step.
+# list_facts), and has taken a snapshot into the file `before`. Steps that change something take it anew, so that one
+# which leaves something behind is blamed once. jq is slow to start here, so it is started once a step.
 # shellcheck shell=sh disable=SC2154
 
 q() { cat "/sys/block/$dev/queue/$1"; }
@@ -56,10 +57,26 @@ step_set() {
     else
         wanted="read_ahead_kb=$(($(q read_ahead_kb) + 64))"
     fi
+    snapshot "$dev" before
     blk set set "$dev" "$wanted" --json
     applied "$wanted"
 }
 step_undo() { taken_back undo; }
+
+# The queue's length alone, under the scheduler that is there. Where there is no queue, read-ahead off; and where it is
+# shorter than the least that the kernel lets anyone write (a USB stick's 2 of 4): undo then answers that it got 4.
+step_depth() {
+    wanted=read_ahead_kb=0
+    if has_scheduler && [ "$(q nr_requests)" -ge 4 ]; then
+        wanted=nr_requests=$(($(q nr_requests) + 5))
+        # Under none the driver's number is the most there is.
+        [ "$(active)" != none ] || wanted=nr_requests=$(($(q nr_requests) / 2 + 3))
+    fi
+    snapshot "$dev" before
+    blk depth set "$dev" "$wanted" --json
+    applied "$wanted"
+}
+step_undepth() { taken_back undepth; }
 
 # Several at once, in an order that would undo itself if it were written as typed.
 step_several() {
@@ -69,6 +86,7 @@ step_several() {
         [ "$(active)" != $other ] || other=kyber
         wanted="$wanted nr_requests=37 scheduler=$other"
     fi
+    snapshot "$dev" before
     # shellcheck disable=SC2086 # one argument a change
     blk several set "$dev" $wanted --json
     applied "$wanted"
@@ -80,6 +98,7 @@ step_back() { taken_back back; }
 step_refused() {
     wanted=scheduler=nosuch
     ! has_scheduler || wanted='scheduler=none nr_requests=1000000'
+    snapshot "$dev" before
     # shellcheck disable=SC2086 # one argument a change
     blk refused set "$dev" "read_ahead_kb=$(($(q read_ahead_kb) + 64))" $wanted --json
     ended 10 || return
