@@ -105,6 +105,29 @@ fn the_program_can_be_killed() {
 }
 
 #[test]
+fn what_is_kept_stays_whatever_ends_the_program() {
+    let Some(device) = support::loop_device(4) else { return };
+    device.known_queue();
+    let mut s = Session::start(&[&device.kernel()], 100, 30);
+    s.wait_for("NAME");
+    s.keys("2");
+    s.wait_for("> scheduler");
+    s.keys(" ");
+    s.wait_for("1 staged");
+    s.keys("c");
+    s.wait_for("staged changes");
+    s.keys(ENTER);
+    s.wait_for("applied");
+    let kept = device.scheduler();
+    assert_ne!(kept, "none");
+    send(program(&s), Signal::KILL);
+    ends(&mut s, "SIGKILL of the program", 137);
+    let (mut restore, _home) = support::blktune();
+    restore.arg("restore").assert().success();
+    assert_eq!(device.scheduler(), kept);
+}
+
+#[test]
 fn the_supervisor_can_be_killed() {
     let mut s = Session::start(&[], 100, 30);
     s.wait_for("NAME");

@@ -92,6 +92,15 @@ pub fn undo(journal: &Journal, queue: &dyn QueueControl, entry: &Entry) -> Undon
     let mut report = applied.report;
     report.changes.retain(|c| c.outcome == Outcome::Refused || work.back.iter().any(|b| b.name == c.name));
     report.changes.extend(work.foreign.iter().map(|f| f.report(&device)));
+    // A value that the driver chose may be one that the kernel does not take from anybody (nr_requests below 4).
+    let short = |c: &&ChangeReport| c.outcome == Outcome::Clamped;
+    report.not_restored.extend(report.changes.iter().filter(short).map(|c| {
+        let now = c.effective.as_deref().unwrap_or("absent");
+        format!(
+            "{device} {} was {} and is {now}: the kernel does not take the former value",
+            c.name, c.requested
+        )
+    }));
     let cause = applied.cause.or(nothing_ours.then_some(Cause::Value));
     let why = applied.why.or_else(|| nothing_ours.then(|| work.foreign_words(&device)));
     let noted = match (cause.is_none(), report.not_restored.is_empty()) {

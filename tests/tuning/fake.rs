@@ -124,6 +124,11 @@ impl FakeQueue {
         self.0.borrow_mut().store(name, value).unwrap();
     }
 
+    /// The driver chose a value that the kernel would take from nobody else.
+    pub(crate) fn driver_chose(&self, name: &str, value: u64) {
+        self.0.borrow_mut().values.insert(name.to_owned(), value);
+    }
+
     pub(crate) fn get(&self, name: &str) -> String {
         self.read().effective(name).unwrap()
     }

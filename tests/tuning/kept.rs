@@ -108,6 +108,16 @@ fn undo_keeps_a_number_of_requests_that_only_looked_like_the_default() {
 }
 
 #[test]
+fn a_value_that_the_kernel_takes_from_nobody_is_said_to_be_lost() {
+    let b = Bench::new();
+    b.queue.driver_chose("nr_requests", 2);
+    b.set("nr_requests=64");
+    let u = b.undo().unwrap();
+    assert_eq!(b.queue.get("nr_requests"), "4");
+    assert!(u.report.not_restored[0].contains("nr_requests was 2 and is 4"), "{:?}", u.report.not_restored);
+}
+
+#[test]
 fn a_derived_value_is_never_written() {
     let b = Bench::new();
     b.set("scheduler=bfq");
