@@ -125,6 +125,11 @@ fn measure(
 ) -> Result<TrialResult, Failure> {
     let named = args.target.as_deref().or(instead.map(Path::new)).unwrap_or(Path::new("."));
     let target = match Target::open(root, named).map_err(target_failure)? {
+        // The sandbox's file has no name, only a descriptor.
+        Some(mut target) if args.target.is_none() && target.kind == TargetKind::File => {
+            "the sandbox's scratch file".clone_into(&mut target.shown);
+            target
+        }
         Some(target) => target,
         None => scratch::make(root, named, job, stop, &mut |p| line.show(&p)).map_err(target_failure)?,
     };

@@ -111,7 +111,10 @@ fn show(
         options,
         interval: cli.global.interval,
         place,
-        scratch_dir: PathBuf::from("."),
+        scratch: match sandbox {
+            Some(Sandbox::ScratchFile(file)) => file.path(),
+            _ => PathBuf::from("."),
+        },
     };
     let left = screen::open(opening).map_err(|e| Failure::Unexpected(format!("the screen: {e}")))?;
     for line in &left.changed {

@@ -36,8 +36,8 @@ pub struct Order {
     pub job: Job,
     /// What it reads.
     pub target: RunTarget,
-    /// Where a scratch file is made.
-    pub scratch_dir: std::path::PathBuf,
+    /// What a run on a scratch file reads: a directory to make one in, or one that is there.
+    pub scratch: std::path::PathBuf,
     /// Start beside other people's I/O.
     pub busy_ok: bool,
 }
@@ -87,7 +87,7 @@ fn conduct(
     };
     let path = match &order.target {
         RunTarget::Device { path, .. } => path,
-        RunTarget::Scratch => &order.scratch_dir,
+        RunTarget::Scratch => &order.scratch,
     };
     let target = match Target::open(root, path).map_err(|e| e.to_string())? {
         Some(target) => target,

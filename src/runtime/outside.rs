@@ -22,21 +22,22 @@ pub struct Outside {
     events: Sender<Event>,
     asks: Asks,
     control: Option<Control>,
-    scratch_dir: PathBuf,
+    scratch: PathBuf,
     run: Option<Conductor>,
 }
 
 impl Outside {
-    /// `control` is None where nothing can be changed (a captured tree); `scratch_dir` is where scratch files go.
+    /// `control` is None where nothing can be changed (a captured tree); `scratch` is what a run on a
+    /// scratch file reads: a directory to make one in, or one that is there.
     #[must_use]
     pub fn new(
         root: SysRoot,
         events: Sender<Event>,
         asks: Asks,
         control: Option<Control>,
-        scratch_dir: PathBuf,
+        scratch: PathBuf,
     ) -> Self {
-        Self { root, events, asks, control, scratch_dir, run: None }
+        Self { root, events, asks, control, scratch, run: None }
     }
 
     /// Carries out one effect, or starts to.
@@ -84,7 +85,7 @@ impl Outside {
                 )));
             }
             Effect::StartRun { job, target, busy_ok } => {
-                let order = Order { job: *job, target, scratch_dir: self.scratch_dir.clone(), busy_ok };
+                let order = Order { job: *job, target, scratch: self.scratch.clone(), busy_ok };
                 match Conductor::start(self.root.clone(), order, &self.events) {
                     Ok(run) => self.run = Some(run),
                     Err(e) => self.tell(Message::RunFinished(Err(format!("no thread can be started: {e}")))),

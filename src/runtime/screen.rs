@@ -43,8 +43,8 @@ pub struct Opening {
     pub interval: Duration,
     /// What is not the plain host: `sandbox loop64`, `sysroot DIR`.
     pub place: Option<String>,
-    /// Where scratch files are made.
-    pub scratch_dir: PathBuf,
+    /// What a run on a scratch file reads: a directory to make one in, or one that is there.
+    pub scratch: PathBuf,
 }
 
 /// How the screen was left.
@@ -64,14 +64,14 @@ pub struct Left {
 /// # Errors
 /// Devices can not be listed, the terminal can not be set up, or a thread not be started.
 pub fn open(opening: Opening) -> io::Result<Left> {
-    let Opening { root, journal, theme, options, interval, place, scratch_dir } = opening;
+    let Opening { root, journal, theme, options, interval, place, scratch } = opening;
     let devices = inventory::scan(&root)?;
     let host = Host::read(&root);
     let line = host_line(&host, interval, place);
     let (events, inbox) = bounded(EVENTS);
     let (asks, asked) = watcher::asks();
     let control = journal.map(|j| Control::new(root.clone(), j, events.clone(), asks.clone()));
-    let mut outside = Outside::new(root.clone(), events.clone(), asks.clone(), control, scratch_dir);
+    let mut outside = Outside::new(root.clone(), events.clone(), asks.clone(), control, scratch);
     let handlers = signals::listen(&events)?;
 
     let mut session = TerminalSession::enter()?;
