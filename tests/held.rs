@@ -341,6 +341,23 @@ fn a_killed_hold_is_repaired_by_restore_once() {
 }
 
 #[test]
+fn the_next_start_says_what_a_killed_program_left_held() {
+    let _turn = one_at_a_time();
+    let Some((d, before)) = bench() else { return };
+    kill_both(holder(&d));
+    let mut s = Session::start(&[&d.kernel()], 120, 40);
+    s.wait_for(&format!("{}: a program that was killed left settings held here", d.kernel()));
+    s.wait_for("`blktune restore` puts them back");
+    s.quit();
+    assert_eq!(run(&["restore"]).0, 0);
+    assert_eq!(before.differences(&state(&d)), []);
+    let mut s = Session::start(&[&d.kernel()], 120, 40);
+    s.wait_for("NAME");
+    assert!(!s.text().contains(&format!("{}: a program", d.kernel())), "{}", s.text());
+    s.quit();
+}
+
+#[test]
 fn what_somebody_else_changed_in_a_killed_hold_is_left_alone_and_said() {
     let _turn = one_at_a_time();
     let Some((d, _)) = bench() else { return };

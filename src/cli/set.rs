@@ -17,7 +17,7 @@ use crate::tuning::catalogue;
 use crate::tuning::change::{ApplyReport, Change, Outcome};
 use crate::tuning::control::{QueueControl, SysfsQueue};
 use crate::tuning::held::{Held, hold, hold_until_confirmed};
-use crate::tuning::plan;
+use crate::tuning::{plan, restore};
 
 /// Arguments of `set`.
 // Flags of the command line, of which clap lets only the right ones be given together.
@@ -116,6 +116,9 @@ fn change(
         }
     }
     let journal = journal(root)?;
+    for words in restore::left_held(&journal) {
+        eprintln!("blktune: {words}");
+    }
     let time = SystemClock.wall().0 / 1_000_000_000;
     let keeper = until.start_keeper()?;
     // Held until all of them are read back, so that a set of several devices that is cut off goes back on all.

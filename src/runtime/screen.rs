@@ -13,11 +13,11 @@ use super::outside::Outside;
 use super::terminal::{self, TerminalSession};
 use super::watcher::{self, Watcher};
 use super::{input, sampler, signals, supervisor, thread};
-use crate::app::message::{HostLine, Message};
+use crate::app::message::{HostLine, Level, Message};
 use crate::app::model::{Model, Options};
 use crate::app::parting;
 use crate::app::update::update;
-use crate::clock::SystemClock;
+use crate::clock::{Clock as _, SystemClock};
 use crate::config::theme::Theme;
 use crate::sys::attr;
 use crate::sys::device::Device;
@@ -25,6 +25,7 @@ use crate::sys::host::Host;
 use crate::sys::inventory;
 use crate::sys::root::SysRoot;
 use crate::tuning::journal::Journal;
+use crate::tuning::restore;
 
 /// Events that may wait for the loop. Enough for a second of everything; beyond it the threads wait, not the loop.
 const EVENTS: usize = 4096;
@@ -70,6 +71,7 @@ pub fn open(opening: Opening) -> io::Result<Left> {
     let line = host_line(&host, interval, place);
     let (events, inbox) = bounded(EVENTS);
     let (asks, asked) = watcher::asks();
+    let left_held = journal.as_ref().map(restore::left_held).unwrap_or_default();
     let control = journal.map(|j| Control::new(root.clone(), j, events.clone(), asks.clone()));
     let mut outside = Outside::new(root.clone(), events.clone(), asks.clone(), control, scratch);
     let handlers = signals::listen(&events)?;
@@ -78,12 +80,15 @@ pub fn open(opening: Opening) -> io::Result<Left> {
     let mut model = Model::new(options);
     let size = session.terminal.size()?;
     let known = [
+        // What is said below is said now.
+        Message::Tick { now: SystemClock.monotonic(), wall: wall() },
         Message::Resize { width: size.width, height: size.height },
         Message::Host(line.clone()),
         Message::Rights(rights(&root, &devices)),
         Message::Inventory(devices.clone()),
     ];
-    for message in known {
+    let left_held = left_held.into_iter().map(|words| Message::Notice(Level::Warning, words));
+    for message in known.into_iter().chain(left_held) {
         for effect in update(&mut model, message) {
             outside.carry_out(effect);
         }

@@ -78,6 +78,21 @@ pub fn pending(entries: &[Entry], is_alive: impl Fn(&Owner) -> bool) -> Vec<&Ent
     entries.iter().rev().filter(|e| e.unsettled() && e.answered_by(&is_alive).is_none()).collect()
 }
 
+/// A sentence for each device on which programs that are gone left settings held: what it is, and what to do about it.
+/// Empty if the journal holds nothing of the kind, or can not be read by this user.
+#[must_use]
+pub fn left_held(journal: &Journal) -> Vec<String> {
+    let entries = journal.entries().unwrap_or_default();
+    let mut devices: Vec<&KernelName> =
+        pending(&entries, Owner::alive).into_iter().map(|e| &e.device.name).collect();
+    devices.sort();
+    devices.dedup();
+    let words = |d| {
+        format!("{d}: a program that was killed left settings held here; `blktune restore` puts them back")
+    };
+    devices.into_iter().map(words).collect()
+}
+
 /// The entries that wait to be put back by one process, alive or not, newest first.
 #[must_use]
 pub fn owned_by(entries: &[Entry], owner: Owner) -> Vec<&Entry> {
