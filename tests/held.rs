@@ -113,7 +113,6 @@ fn holder(d: &LoopDevice) -> Child {
     child
 }
 
-/// Waits for the end, at most 20 s.
 /// The process that holds: the one that the supervisor, which was started, runs.
 fn holding(child: &Child) -> u32 {
     let [program] = support::children(child.id())[..] else { panic!("not one program under the supervisor") };
@@ -129,6 +128,7 @@ fn kill_both(child: Child) {
     end_of(child);
 }
 
+/// Waits for the end, at most 20 s.
 fn end_of(mut child: Child) -> Output {
     let ended = within_seconds(20, || child.try_wait().unwrap().is_some());
     if !ended {
@@ -338,6 +338,25 @@ fn a_killed_hold_is_repaired_by_restore_once() {
     d.put("read_ahead_kb", "2048");
     assert_eq!(run(&["restore"]).0, 0);
     assert_eq!(d.get("read_ahead_kb"), "2048", "an entry that is settled is not touched again");
+}
+
+#[test]
+fn the_way_back_to_boot_of_a_device_that_went_is_forgotten() {
+    let _turn = one_at_a_time();
+    let snapshots = |name: &str| {
+        let dir = std::fs::read_dir(SysRoot::host().run_dir()).unwrap();
+        let prefix = format!("boot-{name}-");
+        dir.flatten().filter(|e| e.file_name().to_str().is_some_and(|n| n.starts_with(&prefix))).count()
+    };
+    let (Some((gone, _)), Some((here, _))) = (bench(), bench()) else { return };
+    for d in [&gone, &here] {
+        assert_eq!(run(&["set", &d.kernel(), "read_ahead_kb=1024"]).0, 0);
+    }
+    let name = gone.kernel();
+    assert!(snapshots(&name) >= 1);
+    drop(gone);
+    assert_eq!(run(&["undo", &here.kernel()]).0, 0);
+    assert_eq!((snapshots(&name), snapshots(&here.kernel())), (0, 1));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,9 @@ use super::journal::{Journal, JournalError};
 use super::keep::{self, Kept};
 use super::{plan, private};
 use crate::sys::device::DeviceId;
+use crate::sys::inventory;
 use crate::sys::queue::{Attribute, QueueState};
+use crate::sys::root::SysRoot;
 
 /// Version of the file; others are passed over.
 const FORMAT: u32 = 1;
@@ -72,15 +74,12 @@ pub(super) fn keep_first(
 /// # Errors
 /// There is one that can not be read, or that someone else could have written.
 pub fn load(journal: &Journal, device: &DeviceId) -> Result<Option<Snapshot>, JournalError> {
-    let path = path(journal, device);
-    let file = match private::open(&path, OpenOptions::new().read(true)) {
+    let stored = match read(&path(journal, device)) {
         Err(JournalError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other?,
     };
     private::check_dir(journal.dir())?;
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|source| JournalError::Io { path, source })?;
-    let Ok(stored) = serde_json::from_slice::<Stored>(&bytes) else { return Ok(None) };
+    let Some(stored) = stored else { return Ok(None) };
     let of_now = stored.v == FORMAT && stored.boot == journal.boot();
     let found = stored.device.back().filter(|then| of_now && then.same_device(device));
     Ok(found.map(|device| Snapshot { device, attributes: stored.attributes }))
@@ -109,6 +108,35 @@ pub fn back_to(journal: &Journal, queue: &dyn QueueControl, snapshot: &Snapshot,
         .map(|(name, value)| Change { name: name.clone(), requested: value.clone() });
     let all: Vec<Change> = wanted.iter().cloned().chain(stay).collect();
     keep::bring_to(journal, queue, &snapshot.device, &all, time)
+}
+
+/// Removes the snapshots of devices that are gone, and of other boots: none of them can be gone back to. What can not be
+/// read or removed stays, and costs a few hundred bytes until the next boot.
+pub fn forget_gone(journal: &Journal, root: &SysRoot) {
+    if private::check_dir(journal.dir()).is_err() {
+        return;
+    }
+    let Ok(files) = std::fs::read_dir(journal.dir()) else { return };
+    let ours = |n: &str| n.starts_with("boot-") && Path::new(n).extension().is_some_and(|e| e == "json");
+    for file in files.flatten().filter(|f| f.file_name().to_str().is_some_and(ours)) {
+        let Some(stored) = read(&file.path()).ok().flatten() else { continue };
+        let here = |id: DeviceId| {
+            inventory::identify(root, &id.name).is_some_and(|now| now.same_device(&id))
+                && stored.boot == journal.boot()
+        };
+        if !stored.device.back().is_some_and(here) {
+            let _ = std::fs::remove_file(file.path());
+        }
+    }
+}
+
+/// A stored snapshot; None if it is of another format.
+fn read(path: &Path) -> Result<Option<Stored>, JournalError> {
+    let file = private::open(path, OpenOptions::new().read(true))?;
+    let mut bytes = Vec::new();
+    let fail = |source| JournalError::Io { path: path.to_path_buf(), source };
+    file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(fail)?;
+    Ok(serde_json::from_slice(&bytes).ok())
 }
 
 /// One file a device: the name and what tells it from a successor of that name.
