@@ -227,7 +227,13 @@ fn a_sandbox_is_made_chosen_and_removed() {
         .to_owned();
     s.wait_until("it is chosen", |t| t.lines().any(|l| l.starts_with('>') && l.contains(&name)));
     assert!(std::path::Path::new("/sys/block").join(&name).exists());
+    stage_scheduler(&mut s);
+    s.keys(ENTER);
+    s.wait_for("applied");
+    s.keys(ESC);
+    s.wait_until("the report closed", |t| !t.contains("what became of"));
     assert_eq!(s.quit().exit_code(), 0);
+    assert!(!s.text().contains("left changed"), "it goes with the sandbox:\n{}", s.text());
     assert!(!std::path::Path::new("/sys/block").join(&name).exists(), "{name} was left behind");
 }
 

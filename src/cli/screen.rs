@@ -117,10 +117,13 @@ fn show(
         },
     };
     let left = screen::open(opening).map_err(|e| Failure::Unexpected(format!("the screen: {e}")))?;
-    for line in &left.changed {
+    // What was done to the sandbox goes with it.
+    let sandbox_device = sandbox.and_then(Sandbox::name).map(|n| format!("{n} "));
+    let stays = |line: &&String| sandbox_device.as_ref().is_none_or(|name| !line.starts_with(name.as_str()));
+    for line in left.changed.iter().filter(stays) {
         eprintln!("left changed: {line}");
     }
-    for line in &left.held {
+    for line in left.held.iter().filter(stays) {
         eprintln!("held: {line}");
     }
     if let Some(stuck) = &left.stuck {
