@@ -74,14 +74,9 @@ impl Drop for Crawling {
     }
 }
 
-/// Stages the next scheduler of the chosen device and writes it.
+/// Writes the next scheduler of the chosen device.
 fn change_scheduler(s: &mut Session) {
-    s.keys("2");
-    s.wait_for("> scheduler");
-    s.keys(" ");
-    s.wait_for("1 staged");
-    s.keys("c");
-    s.wait_for("staged changes");
+    s.stage_scheduler();
     s.keys(ENTER);
 }
 

@@ -79,12 +79,7 @@ fn a_panic_in_a_thread_that_changes_a_device_is_no_different() {
     let fault = format!("panic:control-{name}");
     let mut s = Session::start_with(&[&name], &[("BLKTUNE_FAULT", &fault)], 100, 30);
     s.wait_for("NAME");
-    s.keys("2");
-    s.wait_for("> scheduler");
-    s.keys(" ");
-    s.wait_for("1 staged");
-    s.keys("c");
-    s.wait_for("staged changes");
+    s.stage_scheduler();
     s.keys(ENTER);
     ends(&mut s, &fault, 1);
 }
@@ -110,12 +105,7 @@ fn what_is_kept_stays_whatever_ends_the_program() {
     device.known_queue();
     let mut s = Session::start(&[&device.kernel()], 100, 30);
     s.wait_for("NAME");
-    s.keys("2");
-    s.wait_for("> scheduler");
-    s.keys(" ");
-    s.wait_for("1 staged");
-    s.keys("c");
-    s.wait_for("staged changes");
+    s.stage_scheduler();
     s.keys(ENTER);
     s.wait_for("applied");
     let kept = device.scheduler();

@@ -120,12 +120,7 @@ fn what_stays_changed_is_said_on_the_shell() {
     let mut s = Session::start(&[&name], 100, 30);
     let modes = s.modes_before();
     s.wait_for("NAME");
-    s.keys("2");
-    s.wait_for("> scheduler");
-    s.keys(" ");
-    s.wait_for("1 staged");
-    s.keys("c");
-    s.wait_for("staged changes");
+    s.stage_scheduler();
     s.keys(ENTER);
     s.wait_for("applied");
     let now = device.scheduler();
@@ -227,7 +222,8 @@ fn a_sandbox_is_made_chosen_and_removed() {
         .to_owned();
     s.wait_until("it is chosen", |t| t.lines().any(|l| l.starts_with('>') && l.contains(&name)));
     assert!(std::path::Path::new("/sys/block").join(&name).exists());
-    stage_scheduler(&mut s);
+    s.wait_for("NAME");
+    s.stage_scheduler();
     s.keys(ENTER);
     s.wait_for("applied");
     s.keys(ESC);
@@ -252,24 +248,14 @@ fn a_captured_tree_can_be_looked_at_and_nothing_changed() {
     assert_eq!(s.quit().exit_code(), 0);
 }
 
-/// Stages the next scheduler of the device the screen was opened on, with the diff open.
-fn stage_scheduler(s: &mut Session) {
-    s.wait_for("NAME");
-    s.keys("2");
-    s.wait_for("> scheduler");
-    s.keys(" ");
-    s.wait_for("1 staged");
-    s.keys("c");
-    s.wait_for("staged changes");
-}
-
 #[test]
 fn a_change_that_nobody_confirms_is_put_back_also_after_the_connection_is_lost() {
     let Some(device) = loop_device(4) else { return };
     device.known_queue();
     let before = device.scheduler();
     let mut s = Session::start(&[&name(&device)], 100, 30);
-    stage_scheduler(&mut s);
+    s.wait_for("NAME");
+    s.stage_scheduler();
     s.keys("r");
     s.wait_for("[x]");
     s.keys(ENTER);
@@ -293,7 +279,8 @@ fn a_confirmed_change_is_kept_undone_and_done_again() {
     device.known_queue();
     let before = device.scheduler();
     let mut s = Session::start(&[&name(&device)], 100, 30);
-    stage_scheduler(&mut s);
+    s.wait_for("NAME");
+    s.stage_scheduler();
     s.keys("r");
     s.wait_for("[x]");
     s.keys(ENTER);

@@ -94,6 +94,16 @@ impl Session {
         self.writer.flush().expect("the terminal takes keys");
     }
 
+    /// From the list: stages the next scheduler of the chosen device and opens the diff. Nothing is written yet.
+    pub fn stage_scheduler(&mut self) {
+        self.keys("2");
+        self.wait_for("> scheduler");
+        self.keys(" ");
+        self.wait_for("1 staged");
+        self.keys("c");
+        self.wait_for("staged changes");
+    }
+
     /// What is on the screen, line by line.
     pub fn text(&self) -> String {
         self.with_screen(vt100::Screen::contents)
