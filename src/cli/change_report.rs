@@ -12,7 +12,6 @@ use crate::sys::root::SysRoot;
 use crate::tuning::apply::Cause;
 use crate::tuning::change::{ApplyReport, ChangeReport, Outcome, SideEffect};
 use crate::tuning::journal::{Journal, JournalError};
-use crate::tuning::snapshot;
 
 /// Why `set` and `undo` do nothing on a captured tree.
 pub(super) const CAPTURED: &str =
@@ -108,9 +107,7 @@ pub(super) fn warn(what: &str) {
 pub(super) fn journal(root: &SysRoot) -> Result<Journal, Failure> {
     let boot = attr::read(&root.proc("sys/kernel/random/boot_id"))
         .map_err(|e| Failure::Unexpected(e.to_string()))?;
-    let journal = Journal::new(&root.run_dir(), &boot);
-    snapshot::forget_gone(&journal, root);
-    Ok(journal)
+    Ok(Journal::new(&root.run_dir(), &boot))
 }
 
 /// Why the journal could not be read or written, as the end of a command.

@@ -17,7 +17,7 @@ use crate::tuning::catalogue;
 use crate::tuning::change::{ApplyReport, Change, Outcome};
 use crate::tuning::control::{QueueControl, SysfsQueue};
 use crate::tuning::held::{Held, hold, hold_until_confirmed};
-use crate::tuning::{plan, restore};
+use crate::tuning::{plan, restore, snapshot};
 
 /// Arguments of `set`.
 // Flags of the command line, of which clap lets only the right ones be given together.
@@ -116,6 +116,7 @@ fn change(
         }
     }
     let journal = journal(root)?;
+    snapshot::forget_gone(&journal, root);
     for words in restore::left_held(&journal) {
         eprintln!("blktune: {words}");
     }

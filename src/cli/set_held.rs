@@ -9,7 +9,7 @@ use super::device_arg::resolve;
 use super::outcome::{CommandResult, Failure};
 use super::output;
 use super::set::{SCHEMA, SetArgs};
-use crate::runtime::hold::{Caught, hold_until};
+use crate::runtime::hold::Caught;
 use crate::runtime::keeper::{self, Keeper};
 use crate::sys::device::DeviceId;
 use crate::sys::name::KernelName;
@@ -74,7 +74,7 @@ pub(super) fn finish(
             if !as_json {
                 eprintln!("held until this is ended (Ctrl-c), then put back");
             }
-            let (held, signal) = hold_until(held, || caught.borrow_mut().wait());
+            let signal = caught.borrow_mut().wait();
             release(held, signal)
         }
         (Until::Confirmed(_), Some(keeper)) => {

@@ -50,6 +50,7 @@ pub fn run(args: &UndoArgs, root: &SysRoot, instead: Option<&str>) -> CommandRes
     let typed = args.device.as_deref().or(instead);
     let wanted: Option<DeviceId> = typed.map(|d| resolve(root, d).map(|found| found.id)).transpose()?;
     let journal = journal(root)?;
+    snapshot::forget_gone(&journal, root);
     let work = Work { journal: &journal, root, wanted: wanted.as_ref(), as_json: args.json };
     match (args.to_boot, args.redo) {
         (true, _) => work.to_boot(),

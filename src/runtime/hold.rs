@@ -26,10 +26,3 @@ impl Caught {
         first.and_then(|n| u8::try_from(n).ok()).unwrap_or(0)
     }
 }
-
-/// Holds `held` until `wait` returns with the number of a signal, and hands both back to the one who puts it back. The
-/// values stay as they are meanwhile; nothing here looks at them.
-pub fn hold_until<T>(held: T, wait: impl FnOnce() -> u8) -> (T, u8) {
-    let signal = wait();
-    (held, signal)
-}

@@ -29,12 +29,6 @@ pub fn scan(root: &SysRoot) -> std::io::Result<Vec<Device>> {
     Ok(devices)
 }
 
-/// One device by name; None if there is no such whole device.
-#[must_use]
-pub fn read_one(root: &SysRoot, name: &KernelName) -> Option<Device> {
-    read_device(root, name, &Users::read(root))
-}
-
 /// The identity of a device as it is now: cheap enough to check before every write.
 #[must_use]
 pub fn identify(root: &SysRoot, name: &KernelName) -> Option<DeviceId> {

@@ -31,8 +31,6 @@ pub struct Applied {
     pub before: QueueState,
     /// The queue after, also when everything was put back.
     pub after: QueueState,
-    /// Whether anything was written at all.
-    pub wrote: bool,
     /// The settings whose writes were tried, whatever the kernel answered, in that order.
     pub written: Vec<String>,
 }
@@ -93,7 +91,6 @@ pub(super) fn carry_out(
             why: None,
             before: before.clone(),
             after: before,
-            wrote: false,
             written: Vec::new(),
         };
     }
@@ -127,7 +124,7 @@ pub(super) fn carry_out(
     }
     let after = queue.read();
     let report = succeeded(device, changes, &before, &after, &verified);
-    Applied { report, cause: None, why: None, before, after, wrote: !written.is_empty(), written }
+    Applied { report, cause: None, why: None, before, after, written }
 }
 
 /// Takes a carried-out set back because another device of the same command refused its part; the report then says so.
@@ -138,7 +135,7 @@ pub fn take_back(queue: &dyn QueueControl, device: &KernelName, applied: &mut Ap
         .iter()
         .map(|c| Change { name: c.name.clone(), requested: c.requested.clone() })
         .collect();
-    if applied.wrote {
+    if !applied.written.is_empty() {
         put_back(queue, &applied.before, &applied.written);
     }
     let after = queue.read();
@@ -301,7 +298,6 @@ fn refused(
         why: Some(why),
         before,
         after,
-        wrote,
         written,
     }
 }

@@ -38,7 +38,7 @@ fn the_order_lets_no_write_undo_another() {
 fn what_it_has_already_is_not_written() {
     let q = FakeQueue::new();
     let a = carry_out(&q, "scheduler=none read_ahead_kb=64 nr_requests=0128 rotational=0");
-    assert!(q.writes().is_empty() && !a.wrote && a.cause.is_none());
+    assert!(q.writes().is_empty() && a.written.is_empty() && a.cause.is_none());
     assert!(a.report.changes.iter().all(|c| c.outcome == Outcome::Unchanged), "{:?}", a.report);
 }
 
