@@ -248,18 +248,23 @@ fn a_captured_tree_can_be_looked_at_and_nothing_changed() {
     assert_eq!(s.quit().exit_code(), 0);
 }
 
-#[test]
-fn a_change_that_nobody_confirms_is_put_back_also_after_the_connection_is_lost() {
-    let Some(device) = loop_device(4) else { return };
-    device.known_queue();
-    let before = device.scheduler();
-    let mut s = Session::start(&[&name(&device)], 100, 30);
+/// Writes the next scheduler, to be put back unless confirmed.
+fn hold_scheduler(s: &mut Session) {
     s.wait_for("NAME");
     s.stage_scheduler();
     s.keys("r");
     s.wait_for("[x]");
     s.keys(ENTER);
     s.wait_for("applied");
+}
+
+#[test]
+fn a_change_that_nobody_confirms_is_put_back_also_after_the_connection_is_lost() {
+    let Some(device) = loop_device(4) else { return };
+    device.known_queue();
+    let before = device.scheduler();
+    let mut s = Session::start(&[&name(&device)], 100, 30);
+    hold_scheduler(&mut s);
     assert_ne!(device.scheduler(), before);
     s.keys(ESC);
     s.wait_for("put back in");
@@ -279,12 +284,7 @@ fn a_confirmed_change_is_kept_undone_and_done_again() {
     device.known_queue();
     let before = device.scheduler();
     let mut s = Session::start(&[&name(&device)], 100, 30);
-    s.wait_for("NAME");
-    s.stage_scheduler();
-    s.keys("r");
-    s.wait_for("[x]");
-    s.keys(ENTER);
-    s.wait_for("applied");
+    hold_scheduler(&mut s);
     let after = device.scheduler();
     s.keys(ESC);
     s.wait_until("the report closed", |t| !t.contains("what became of"));

@@ -3,8 +3,7 @@
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
-use blktune::sys::device::{DevNum, DeviceId};
-use blktune::sys::name::KernelName;
+use blktune::sys::device::DeviceId;
 use blktune::tuning::change::Outcome;
 use blktune::tuning::control::QueueControl;
 use blktune::tuning::journal::{Journal, JournalError, Stage};
@@ -12,38 +11,11 @@ use blktune::tuning::keep::{Kept, apply_and_keep, take_back_kept};
 use blktune::tuning::undo::{Undone, latest, preview, undo};
 use proptest::prelude::*;
 
+use super::bench::{BOOT, Bench};
 use super::fake::{FakeQueue, Fault};
 use super::set;
 
-const BOOT: &str = "11111111-2222-3333-4444-555555555555";
-
-/// A queue, a journal in a directory of its own, and the device they are about.
-struct Bench {
-    dir: tempfile::TempDir,
-    queue: FakeQueue,
-    id: DeviceId,
-}
-
 impl Bench {
-    fn new() -> Self {
-        let id = DeviceId {
-            name: KernelName::new("loop3").unwrap(),
-            devnum: DevNum::parse("7:3"),
-            diskseq: Some(41),
-            wwid: None,
-            serial: None,
-        };
-        Self { dir: tempfile::tempdir().unwrap(), queue: FakeQueue::new(), id }
-    }
-
-    fn journal(&self) -> Journal {
-        Journal::new(&self.dir.path().join("blktune"), BOOT)
-    }
-
-    fn file(&self) -> std::path::PathBuf {
-        self.dir.path().join("blktune/changes.jsonl")
-    }
-
     fn set(&self, text: &str) -> Kept {
         apply_and_keep(&self.journal(), &self.queue, &self.id, &set(text), 1_700_000_000)
     }

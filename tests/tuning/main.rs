@@ -6,6 +6,7 @@
 mod support;
 
 mod attributes;
+mod bench;
 mod cases;
 mod command;
 mod device;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use blktune::sys::device::{DevNum, DeviceId};
+use blktune::sys::device::DeviceId;
 use blktune::sys::name::KernelName;
 use blktune::sys::root::SysRoot;
 use blktune::tuning::apply::Cause;
@@ -15,38 +15,12 @@ use blktune::tuning::restore::{End, foresee, owned_by, pending, put_back, restor
 use blktune::tuning::snapshot;
 use blktune::tuning::undo::{latest, latest_undone, redo, undo};
 
+use super::bench::Bench;
 use super::fake::FakeQueue;
 use super::set;
 use super::support::loopdev::within_seconds;
 
-const BOOT: &str = "11111111-2222-3333-4444-555555555555";
-
-struct Bench {
-    dir: tempfile::TempDir,
-    queue: FakeQueue,
-    id: DeviceId,
-}
-
 impl Bench {
-    fn new() -> Self {
-        let id = DeviceId {
-            name: KernelName::new("loop3").unwrap(),
-            devnum: DevNum::parse("7:3"),
-            diskseq: Some(41),
-            wwid: None,
-            serial: None,
-        };
-        Self { dir: tempfile::tempdir().unwrap(), queue: FakeQueue::new(), id }
-    }
-
-    fn journal(&self) -> Journal {
-        Journal::new(&self.dir.path().join("blktune"), BOOT)
-    }
-
-    fn file(&self) -> std::path::PathBuf {
-        self.dir.path().join("blktune/changes.jsonl")
-    }
-
     fn entries(&self) -> Vec<Entry> {
         self.journal().entries().unwrap()
     }
