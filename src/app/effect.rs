@@ -8,8 +8,10 @@ use crate::tuning::change::Change;
 use crate::units::Nanos;
 use crate::workload::job::Job;
 
+use super::replay::ReplayOrder;
+
 /// Something to be done outside of the screen's state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Read this queue now; answered with [`super::message::Message::Queue`].
     ReadQueue(KernelName),
@@ -75,6 +77,8 @@ pub enum Effect {
     },
     /// Stop the run; [`super::message::Message::RunFinished`] still comes.
     StopRun,
+    /// To the source of a record, where the screen is on one; answered with [`super::message::Message::Replay`].
+    Replay(ReplayOrder),
     /// Leave. A run was stopped before, by an effect of its own.
     Quit,
 }

@@ -8,43 +8,17 @@ use crate::sys::name::{KernelName, natural_order};
 use crate::sys::queue::QueueState;
 use crate::telemetry::rates::Rates;
 use crate::telemetry::sample::RowKey;
-use crate::telemetry::series::Series;
 use crate::tuning::change::{ApplyReport, Outcome};
 use crate::units::{Kib, Nanos};
 
+use super::history::History;
 use super::purpose::Purpose;
 
 /// How long a device that went stays in the list, struck out.
 pub const GONE_STAYS: Nanos = Nanos(10_000_000_000);
 
-/// Samples of the past that are kept of a device: five minutes at one a second.
-const PAST: usize = 300;
-
 /// With more devices than this, only those that were looked at keep their past.
 const PAST_FOR_ALL: usize = 64;
-
-/// The recent past of a device's figures.
-#[derive(Clone, Debug, PartialEq)]
-pub struct History {
-    /// Bytes read per second.
-    pub read: Series,
-    /// Bytes written per second.
-    pub write: Series,
-    /// Mean time of a read or write, ms.
-    pub wait: Series,
-}
-
-impl History {
-    fn new() -> Self {
-        Self { read: Series::new(PAST), write: Series::new(PAST), wait: Series::new(PAST) }
-    }
-
-    fn push(&mut self, rates: &Rates) {
-        self.read.push(rates.read_bytes_per_s);
-        self.write.push(rates.write_bytes_per_s);
-        self.wait.push(rates.await_ms());
-    }
-}
 
 /// What this program left in a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]

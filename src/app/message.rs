@@ -13,6 +13,7 @@ use crate::units::Nanos;
 use crate::workload::live::Progress;
 
 use super::key::Key;
+use super::replay::ReplayState;
 
 /// Something that happened.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub enum Message {
         /// The rows, partitions included.
         rows: Vec<(RowKey, Rates)>,
     },
+    /// Where the record's source is, where the screen is on a record.
+    Replay(ReplayState),
     /// A queue was read; an empty state is a device without one.
     Queue {
         /// The device.

@@ -9,6 +9,7 @@ use crate::workload::job::Job;
 use super::dialogs::Dialog;
 use super::fleet::Fleet;
 use super::message::{HostLine, Level};
+use super::replay::ReplayState;
 use super::run::Run;
 use super::screens::devices::DevicesScreen;
 use super::screens::messages::{KEPT, MessagesScreen, Said};
@@ -110,6 +111,8 @@ pub struct Model {
     pub workload: WorkloadScreen,
     /// Screen 7.
     pub messages: MessagesScreen,
+    /// Where the record is that is shown; None if the screen is live.
+    pub replay: Option<ReplayState>,
     /// The run, going or ended.
     pub run: Option<Run>,
     /// The line above the footer.

@@ -74,6 +74,7 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             }
             model.fleet.take_rates(rows);
         }
+        Message::Replay(state) => model.replay = Some(state),
         Message::Queue { device, state } => {
             if let Some(entry) = model.fleet.named_mut(&device) {
                 entry.read_queue(state);

@@ -3,6 +3,7 @@
 mod change_report;
 pub mod device_arg;
 mod device_json;
+mod frame_output;
 pub mod jobs;
 pub mod list;
 pub mod outcome;

@@ -1,21 +1,17 @@
 //! `blktune watch`: the figures of `/proc/diskstats`, a sample an interval.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde::Serialize;
-
 use super::device_arg::resolve;
+use super::frame_output::{block, json_line};
 use super::outcome::{CommandResult, Failure};
 use super::output;
 use crate::clock::{Clock, SystemClock};
 use crate::runtime::sampler;
 use crate::runtime::stop::Stop;
-use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
-use crate::telemetry::rates::Rates;
-use crate::telemetry::tracker::{DeviceRates, Frame, RateTracker};
-use crate::units::{Nanos, events, mib_per_s, three_digits};
+use crate::telemetry::tracker::RateTracker;
+use crate::units::Nanos;
 
 /// Options of `watch`.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,39 +24,6 @@ pub struct WatchArgs {
     /// One JSON object a line a sample
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    schema: &'static str,
-    t_s: f64,
-    interval_s: Option<f64>,
-    devices: Vec<DeviceJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct DeviceJson<'a> {
-    name: &'a KernelName,
-    instance: u32,
-    new: bool,
-    read_iops: Option<f64>,
-    write_iops: Option<f64>,
-    discard_iops: Option<f64>,
-    flush_iops: Option<f64>,
-    read_bytes_per_s: Option<f64>,
-    write_bytes_per_s: Option<f64>,
-    discard_bytes_per_s: Option<f64>,
-    read_await_ms: Option<f64>,
-    write_await_ms: Option<f64>,
-    read_size_bytes: Option<f64>,
-    write_size_bytes: Option<f64>,
-    read_merged_pct: Option<f64>,
-    write_merged_pct: Option<f64>,
-    aqu_sz: Option<f64>,
-    in_flight: Option<u32>,
-    busy_pct: Option<f64>,
-    busy_raw_pct: Option<f64>,
-    notes: &'a [&'static str],
 }
 
 /// Watches until `--count` samples are printed, the reader goes away, or a signal ends it.
@@ -104,87 +67,4 @@ pub fn run(
             return Ok(());
         }
     }
-}
-
-fn json_line(frame: &Frame) -> Result<String, Failure> {
-    let devices = frame.devices.iter().map(device_json).collect();
-    let line = Line {
-        schema: "blktune.watch/1",
-        t_s: frame.monotonic.seconds(),
-        interval_s: frame.interval.map(Nanos::seconds),
-        devices,
-    };
-    serde_json::to_string(&line).map_err(|e| Failure::Unexpected(e.to_string()))
-}
-
-fn device_json(d: &DeviceRates) -> DeviceJson<'_> {
-    let r = &d.rates;
-    DeviceJson {
-        name: &d.key.name,
-        instance: d.instance,
-        new: d.new,
-        read_iops: r.read_iops,
-        write_iops: r.write_iops,
-        discard_iops: r.discard_iops,
-        flush_iops: r.flush_iops,
-        read_bytes_per_s: r.read_bytes_per_s,
-        write_bytes_per_s: r.write_bytes_per_s,
-        discard_bytes_per_s: r.discard_bytes_per_s,
-        read_await_ms: r.read_await_ms,
-        write_await_ms: r.write_await_ms,
-        read_size_bytes: r.read_size_bytes,
-        write_size_bytes: r.write_size_bytes,
-        read_merged_pct: r.read_merged_pct,
-        write_merged_pct: r.write_merged_pct,
-        aqu_sz: r.aqu_sz,
-        in_flight: r.in_flight,
-        busy_pct: r.busy_pct,
-        busy_raw_pct: r.busy_raw_pct,
-        notes: &r.notes,
-    }
-}
-
-/// One sample as a block of text, ended by a blank line as iostat does.
-fn block(frame: &Frame) -> String {
-    let mut out = format!(
-        "{:<14}{:>8}{:>8}{:>9}{:>9}{:>8}{:>8}{:>8}{:>8}{:>7}{:>5}{:>6}\n",
-        "NAME",
-        "r/s",
-        "w/s",
-        "rMiB/s",
-        "wMiB/s",
-        "r_await",
-        "w_await",
-        "r-KiB",
-        "w-KiB",
-        "aqu-sz",
-        "infl",
-        "busy"
-    );
-    for d in &frame.devices {
-        let Rates { notes, .. } = &d.rates;
-        let r = &d.rates;
-        let show = |v: Option<f64>, f: fn(f64) -> String| v.map_or_else(|| "-".to_owned(), f);
-        let kib = |v: f64| three_digits(v / 1024.0);
-        let busy = |v: f64| format!("{v:.0}%");
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            out,
-            "{:<14}{:>8}{:>8}{:>9}{:>9}{:>8}{:>8}{:>8}{:>8}{:>7}{:>5}{:>6}{}",
-            d.key.name,
-            show(r.read_iops, events),
-            show(r.write_iops, events),
-            show(r.read_bytes_per_s, mib_per_s),
-            show(r.write_bytes_per_s, mib_per_s),
-            show(r.read_await_ms, three_digits),
-            show(r.write_await_ms, three_digits),
-            show(r.read_size_bytes, kib),
-            show(r.write_size_bytes, kib),
-            show(r.aqu_sz, three_digits),
-            r.in_flight.map_or_else(|| "-".to_owned(), |n| n.to_string()),
-            show(r.busy_pct, busy),
-            if notes.is_empty() { String::new() } else { format!("  {}", notes.join(", ")) },
-        );
-    }
-    out
 }

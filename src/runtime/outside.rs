@@ -96,8 +96,8 @@ impl Outside {
                     run.stop();
                 }
             }
-            // The loop ends on it and does not pass it on.
-            Effect::Quit => {}
+            // There is no record to replay; and the loop ends on Quit and does not pass it on.
+            Effect::Replay(_) | Effect::Quit => {}
         }
     }
 

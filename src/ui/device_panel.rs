@@ -1,0 +1,161 @@
+//! The panel below the list: the recent past of the chosen device, and what has no chart.
+
+use ratatui::layout::Rect;
+
+use crate::app::fleet::Entry;
+use crate::app::layout;
+use crate::app::model::Model;
+use crate::app::screens::devices::{Chosen, chosen_device, used_by_words};
+use crate::app::timeline::{Span, newest};
+use crate::config::theme::Role;
+use crate::telemetry::rates::Rates;
+use crate::telemetry::series::Series;
+use crate::units::{Bytes, mib_per_s, three_digits};
+
+use super::chart;
+use super::devices::on;
+use super::text::{Pen, left, piece, right};
+
+/// Rows of a chart from which on its figures have room beside it.
+const BESIDE: u16 = 4;
+
+pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let Some(entry) = chosen_device(model) else {
+        pen.rule(area, &[]);
+        return;
+    };
+    let rows = area.height.saturating_sub(3) / 2;
+    title(pen, area, entry, model);
+    let none = Rates::default();
+    let rates = entry.rates.as_ref().unwrap_or(&none);
+    let y = area.y + 1 + 2 * rows;
+    let (mut left, mut right) = (Rect { y: area.y + 1, height: 2 * rows, ..area }, None);
+    if area.width >= layout::WIDE {
+        left.width = area.width * 2 / 3;
+        right = Some(Rect { x: area.x + left.width, width: area.width - left.width, ..left });
+    }
+    throughput(pen, left, entry, rates);
+    if let Some(right) = right {
+        waiting(pen, right, entry, rates);
+    }
+    below(pen, Rect { y, height: area.bottom().saturating_sub(y), ..area }, entry, rates, rows);
+}
+
+/// A series in the columns of a chart.
+fn past(series: Option<&Series>, width: u16) -> Vec<Option<Span>> {
+    newest(series.into_iter().flat_map(|s| s.values().iter().copied()), usize::from(width))
+}
+
+/// Columns of a chart's label, and of the figures beside it.
+const LABEL: u16 = 8;
+const FIGURES: u16 = 19;
+
+/// Reads and writes, each with its chart and its figures, on one scale.
+fn throughput(pen: &mut Pen<'_>, area: Rect, entry: &Entry, rates: &Rates) {
+    let rows = area.height / 2;
+    let width = area.width.saturating_sub(LABEL + FIGURES + 1);
+    let history = entry.history.as_ref();
+    let read = past(history.map(|h| &h.read), width);
+    let write = past(history.map(|h| &h.write), width);
+    let top = chart::top_of([read.as_slice(), write.as_slice()]);
+    let both = [
+        ("read", Role::Read, &read, rates.read_bytes_per_s, rates.read_await_ms, rates.read_size_bytes),
+        ("write", Role::Write, &write, rates.write_bytes_per_s, rates.write_await_ms, rates.write_size_bytes),
+    ];
+    for ((name, role, columns, now, wait, size), i) in both.into_iter().zip(0u16..) {
+        let y = area.y + i * rows;
+        let plot = Rect { x: area.x + LABEL, y, width, height: rows };
+        pen.put(area.x + 2, y + rows.saturating_sub(1), LABEL - 2, name, role);
+        chart::bars(pen, plot, columns, top, role);
+        let peak = (!columns.iter().all(Option::is_none)).then(|| chart::top_of([columns.as_slice()]));
+        let beside = [
+            format!("{} MiB/s", right(&mib(now), 6)),
+            format!("{} peak", right(&mib(peak), 6)),
+            format!("{} ms {}_await", right(&wait.map_or_else(|| "-".into(), three_digits), 6), &name[..1]),
+            format!(
+                "{} {}-size",
+                right(&size.map_or_else(|| "-".into(), |v| Bytes::rounded(v).short()), 6),
+                &name[..1]
+            ),
+        ];
+        for (y, text) in (y..y + rows).zip(&beside) {
+            pen.put(plot.right() + 1, y, FIGURES, text, if y == plot.y { role } else { Role::Muted });
+        }
+    }
+}
+
+/// The mean time of an I/O, on a scale of its own.
+fn waiting(pen: &mut Pen<'_>, area: Rect, entry: &Entry, rates: &Rates) {
+    let width = area.width.saturating_sub(LABEL + FIGURES + 1);
+    let columns = past(entry.history.as_ref().map(|h| &h.wait), width);
+    let top = chart::top_of([columns.as_slice()]);
+    let plot = Rect { x: area.x + LABEL, width, ..area };
+    pen.put(area.x + 2, area.bottom() - 1, LABEL - 2, "await", Role::Accent);
+    chart::bars(pen, plot, &columns, top, Role::Accent);
+    let shown = |v: Option<f64>| right(&v.map_or_else(|| "-".to_owned(), three_digits), 6);
+    let peak = columns.iter().any(Option::is_some).then_some(top);
+    pen.put(plot.right() + 1, area.y, FIGURES, &format!("{} ms", shown(rates.await_ms())), Role::Accent);
+    pen.put(plot.right() + 1, area.y + 1, FIGURES, &format!("{} peak", shown(peak)), Role::Muted);
+}
+
+fn mib(v: Option<f64>) -> String {
+    v.map_or_else(|| "-".to_owned(), mib_per_s)
+}
+
+fn title(pen: &mut Pen<'_>, area: Rect, entry: &Entry, model: &Model) {
+    let d = &entry.device;
+    let mut pieces = vec![piece(Role::Title, d.name().kernel())];
+    if let Some(Chosen::Partition(_, name)) = &model.devices.chosen {
+        pieces.push(piece(Role::Muted, format!("  (whole device of {name})")));
+    }
+    let facts =
+        [d.dm_name.clone(), Some(d.kind.word().to_owned()), d.model.clone(), Some(d.size.to_string())];
+    for fact in facts.into_iter().flatten().filter(|f| !f.is_empty()) {
+        pieces.push(piece(Role::Muted, format!("  {fact}")));
+    }
+    pen.rule(Rect { height: 1, ..area }, &pieces);
+}
+
+/// What has no chart: waiting times, sizes, the queue, and the users.
+fn below(pen: &mut Pen<'_>, area: Rect, entry: &Entry, r: &Rates, rows: u16) {
+    let number = |v: Option<f64>| left(&v.map_or_else(|| "-".to_owned(), three_digits), 4);
+    let bytes = |v: Option<f64>| left(&v.map_or_else(|| "-".to_owned(), |v| Bytes::rounded(v).short()), 5);
+    let in_flight = r.in_flight.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    let mut pairs = Vec::new();
+    if rows < BESIDE {
+        pairs.push(("await ms r", number(r.read_await_ms)));
+        pairs.push(("w", number(r.write_await_ms)));
+        pairs.push((" size r", bytes(r.read_size_bytes)));
+        pairs.push(("w", bytes(r.write_size_bytes)));
+    }
+    pairs.push((" aqu-sz", number(r.aqu_sz)));
+    pairs.push((" in flight", in_flight));
+    let mut pieces = vec![piece(Role::Text, " ")];
+    for (name, value) in pairs {
+        pieces.push(piece(Role::Muted, format!(" {name} ")));
+        pieces.push(piece(Role::Text, value));
+    }
+    pen.line(Rect { height: area.height.min(1), ..area }, &pieces);
+    let mut facts = Vec::new();
+    let used = used_by_words(&entry.device.used_by);
+    if !used.is_empty() {
+        facts.push(format!("used by {used}"));
+    }
+    if !entry.device.built_on.is_empty() {
+        facts.push(on(entry));
+    }
+    if entry.device.read_only {
+        facts.push("read only".to_owned());
+    }
+    if entry.device.queue.iostats == Some(false) {
+        facts.push("iostats is 0: the kernel may count nothing for it".to_owned());
+    }
+    facts.extend(r.notes.iter().map(|n| (*n).to_owned()));
+    let row = Rect { y: area.y + 1, height: 1, ..area };
+    if area.height > 1 && !facts.is_empty() {
+        pen.line(row, &[piece(Role::Muted, format!("  {}", facts.join(", ")))]);
+    }
+}
