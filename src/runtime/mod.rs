@@ -2,6 +2,7 @@
 
 pub mod conductor;
 pub mod control;
+mod devices;
 pub mod event;
 pub mod event_loop;
 pub mod hold;
@@ -16,4 +17,5 @@ pub mod stop;
 pub mod supervisor;
 pub mod terminal;
 pub mod thread;
+mod users;
 pub mod watcher;

@@ -44,6 +44,12 @@ pub fn names(root: &SysRoot) -> std::io::Result<Vec<KernelName>> {
     names_in(&root.block_dir())
 }
 
+/// The same as the directory has them.
+pub(super) fn unordered_names(root: &SysRoot) -> std::io::Result<Vec<KernelName>> {
+    let entries = std::fs::read_dir(root.block_dir())?;
+    Ok(entries.flatten().filter_map(|e| KernelName::new(e.file_name().to_str()?)).collect())
+}
+
 /// Every device by name, number and size alone ([`Reading::Sketch`]), in natural order: one read of a directory and one of
 /// `/proc/partitions`, and one small file for each device that is not in there.
 ///
@@ -261,7 +267,7 @@ fn model(dir: &Path) -> Option<String> {
 pub(super) type PathsByHead = HashMap<String, Vec<KernelName>>;
 
 /// Hidden `nvmeXcYnZ` are the paths of head `nvmeXnZ`.
-pub(super) fn paths_by_head(names: &[KernelName]) -> PathsByHead {
+pub(super) fn paths_by_head<'a>(names: impl IntoIterator<Item = &'a KernelName>) -> PathsByHead {
     let mut paths = PathsByHead::new();
     for name in names {
         if let Some(head) = head_of_path(name.sysfs()) {

@@ -18,5 +18,6 @@ pub mod process;
 pub mod queue;
 pub mod root;
 pub mod scratch;
+pub mod staged;
 pub mod syscall;
 pub mod usage;

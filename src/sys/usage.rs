@@ -8,7 +8,7 @@ use super::attr::{self, clean};
 use super::device::{DevNum, Usage, UsageKind};
 use super::elsewhere::Elsewhere;
 use super::mounts::{self, Mount};
-use super::name::KernelName;
+use super::name::{KernelName, natural_order};
 use super::root::SysRoot;
 
 /// Everything that was seen to use block devices at one moment, found by number or node.
@@ -137,11 +137,14 @@ impl Users {
 #[must_use]
 pub fn loop_files(root: &SysRoot) -> Vec<LoopFile> {
     let entries = std::fs::read_dir(root.block_dir()).into_iter().flatten().flatten();
-    entries
-        .filter_map(|e| KernelName::new(e.file_name().to_str().filter(|n| n.starts_with("loop"))?))
+    let loops =
+        entries.filter_map(|e| KernelName::new(e.file_name().to_str().filter(|n| n.starts_with("loop"))?));
+    let mut files: Vec<LoopFile> = loops
         .filter_map(|name| Some((backing_file(root, &name)?, name)))
         .map(|(file, name)| (name, file))
-        .collect()
+        .collect();
+    files.sort_by(|a, b| natural_order(a.0.sysfs(), b.0.sysfs()));
+    files
 }
 
 /// The file behind a loop device; None if it is none or not bound.

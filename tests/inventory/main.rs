@@ -10,6 +10,7 @@ mod support;
 mod expected;
 mod lsblk;
 mod made;
+mod staged;
 
 use std::collections::BTreeMap;
 
