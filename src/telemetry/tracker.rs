@@ -99,7 +99,7 @@ impl RateTracker {
             let returned = if last.is_none() { self.gone.remove(&key.name) } else { None };
             let now = Known {
                 key: key.clone(),
-                counters: *counters,
+                counters: owner.tracked(counters),
                 diskseq: owner.diskseq,
                 iostats_off: owner.iostats_off,
                 instance: 1,
@@ -151,6 +151,8 @@ impl RateTracker {
 #[derive(Clone, Copy)]
 struct Whole<'a> {
     name: &'a KernelName,
+    /// The row in hand is one of its partitions, not itself.
+    partition: bool,
     diskseq: Option<u64>,
     iostats_off: bool,
 }
@@ -158,11 +160,20 @@ struct Whole<'a> {
 impl<'a> Whole<'a> {
     /// Of a row, `last` being that of the row before: the kernel lists a device's partitions right behind it.
     fn of(key: &'a RowKey, sample: &'a Sample, last: Option<Whole<'a>>) -> Self {
-        last.filter(|w| key.name.could_be_partition_of(w.name)).unwrap_or_else(|| Whole {
+        let of_last = last.filter(|w| key.name.could_be_partition_of(w.name));
+        of_last.map(|w| Whole { partition: true, ..w }).unwrap_or_else(|| Whole {
             name: &key.name,
+            partition: false,
             diskseq: sample.diskseq.get(&key.name).copied(),
             iostats_off: sample.iostats_off.contains(&key.name),
         })
+    }
+
+    /// The counters of the row that the kernel keeps: a partition's row has zeros for flushes, which are not counted
+    /// for partitions (`Documentation/admin-guide/iostats.rst`, field 16).
+    fn tracked(&self, counters: &Counters) -> Counters {
+        let flush = counters.flush.filter(|_| !self.partition);
+        Counters { flush, ..*counters }
     }
 }
 
