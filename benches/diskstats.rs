@@ -46,14 +46,17 @@ fn main() -> Result<(), Error> {
             bench.round()?;
         }
     }
-    println!("{:>8}{:>12}{:>12}{:>12}{:>12}{:>10}", "devices", "read", "parse", "rate", "all", "a row");
+    println!(
+        "{:>8}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10}",
+        "devices", "read", "parse", "rate", "all three", "total, drop", "a row"
+    );
     let mut rows = Vec::new();
     for bench in &mut benches {
-        let [read, parse, rate, all] = bench.medians();
+        let [read, parse, rate, after, all] = bench.medians();
         let row = all.as_secs_f64() * 1e9 / f64::from(u32::try_from(bench.size)?);
         rows.push(row);
         let size = bench.size;
-        println!("{size:>8}{read:>12.1?}{parse:>12.1?}{rate:>12.1?}{all:>12.1?}{row:>7.0} ns");
+        println!("{size:>8}{read:>12.1?}{parse:>12.1?}{rate:>12.1?}{all:>12.1?}{after:>12.1?}{row:>7.0} ns");
     }
     let (Some(first), Some(last), Some(biggest)) = (rows.first(), rows.last(), benches.last_mut()) else {
         return Err("no sizes".into());
@@ -97,8 +100,8 @@ struct Bench {
     before: Sample,
     tracker: RateTracker,
     taken: u64,
-    /// Of one sample: read, parse, rate, all.
-    times: [Vec<Duration>; 4],
+    /// Of one sample: read, parse, rate, then adding up and dropping the frame; and the first three together.
+    times: [Vec<Duration>; 5],
 }
 
 impl Bench {
@@ -124,21 +127,21 @@ impl Bench {
 
     fn round(&mut self) -> Result<(), Error> {
         let samples = ROWS_A_ROUND / self.size;
-        let mut sums = [Duration::ZERO; 3];
+        let mut sums = [Duration::ZERO; 4];
         for _ in 0..samples {
             for (sum, took) in sums.iter_mut().zip(self.sample()?) {
                 *sum += took;
             }
         }
         let each = |d: Duration| d / u32::try_from(samples).unwrap_or(1);
-        for (times, sum) in self.times.iter_mut().zip(sums.into_iter().chain([sums.iter().sum()])) {
+        for (times, sum) in self.times.iter_mut().zip(sums.into_iter().chain([sums.iter().take(3).sum()])) {
             times.push(each(sum));
         }
         Ok(())
     }
 
     /// One sample as the program takes it, in its three parts.
-    fn sample(&mut self) -> Result<[Duration; 3], Error> {
+    fn sample(&mut self) -> Result<[Duration; 4], Error> {
         self.taken += 1;
         std::fs::write(&self.file, text(self.size, self.taken))?;
         let start = used();
@@ -149,29 +152,31 @@ impl Bench {
         self.now.read_rows(&diskstats::text_of(&self.bytes), &self.before.rows);
         let parsed = used();
         let frame = self.tracker.next(&self.now).ok_or("no frame")?;
+        let rated = used();
         let sum = total(&frame, &Leaves::default());
         let (devices, leaves) = (frame.devices.len(), sum.leaves);
         drop(frame);
-        let rated = used();
+        let added = used();
         if self.taken > 1 && sum.rates.read_iops.is_none_or(|v| v < 1.0) {
             return Err("no rates".into());
         }
         if devices != self.size || leaves != self.size {
             return Err(format!("{devices} rows, {leaves} leaves of {}", self.size).into());
         }
-        Ok([read - start, parsed - read, rated - parsed])
+        let took = |from: Duration, to: Duration| to.saturating_sub(from);
+        Ok([took(start, read), took(read, parsed), took(parsed, rated), took(rated, added)])
     }
 
-    fn medians(&mut self) -> [Duration; 4] {
+    fn medians(&mut self) -> [Duration; 5] {
         self.times.each_mut().map(|times| {
             times.sort();
             times[times.len() / 2]
         })
     }
 
-    /// Of the whole.
+    /// Of the three together.
     fn quartiles(&mut self) -> (Duration, Duration) {
-        let all = &mut self.times[3];
+        let all = &mut self.times[4];
         all.sort();
         (all[all.len() / 4], all[all.len() * 3 / 4])
     }
