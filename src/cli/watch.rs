@@ -7,9 +7,10 @@ use super::frame_output::{block, json_line};
 use super::outcome::{CommandResult, Failure};
 use super::output;
 use crate::clock::{Clock, SystemClock};
-use crate::runtime::sampler;
+use crate::runtime::sampler::Sampler;
 use crate::runtime::stop::Stop;
 use crate::sys::root::SysRoot;
+use crate::telemetry::total::total;
 use crate::telemetry::tracker::RateTracker;
 use crate::units::Nanos;
 
@@ -43,16 +44,18 @@ pub fn run(
     for typed in named.chain(instead.filter(|_| args.devices.is_empty())) {
         wanted.push(resolve(root, typed)?.row);
     }
+    let mut sampler = Sampler::new(root);
     let mut tracker = RateTracker::default();
     let mut printed = 0;
     let mut next = clock.monotonic();
     loop {
-        let sample = sampler::take(root, &clock).map_err(|e| {
+        let sample = sampler.take(&clock).map_err(|e| {
             Failure::Unexpected(format!("{}: {e}; is procfs mounted?", root.proc("diskstats").display()))
         })?;
-        if let Some(mut frame) = tracker.next(&sample) {
+        if let Some(mut frame) = tracker.next(sample) {
             frame.devices.retain(|d| wanted.is_empty() || wanted.contains(&d.key.name));
-            let text = if args.json { json_line(&frame)? } else { block(&frame) };
+            let total = total(&frame, sampler.leaves());
+            let text = if args.json { json_line(&frame, &total)? } else { block(&frame, &total) };
             if !output::line(&text)? {
                 return Ok(());
             }

@@ -3,6 +3,7 @@
 pub mod conductor;
 pub mod control;
 mod devices;
+mod device_facts;
 pub mod event;
 pub mod event_loop;
 pub mod hold;
