@@ -109,7 +109,7 @@ fn show(
         journal,
         theme: look.theme,
         options,
-        interval: cli.global.interval,
+        interval: cli.global.interval(),
         place,
         scratch: match sandbox {
             Some(Sandbox::ScratchFile(file)) => file.path(),

@@ -22,13 +22,21 @@ use crate::units::Nanos;
 /// # Errors
 /// `/proc/diskstats` can not be read.
 pub fn take(root: &SysRoot, clock: &dyn Clock) -> std::io::Result<Sample> {
+    take_with_text(root, clock).map(|(sample, _)| sample)
+}
+
+/// The same with the text that it was made of, for a record.
+///
+/// # Errors
+/// As [`take`].
+pub fn take_with_text(root: &SysRoot, clock: &dyn Clock) -> std::io::Result<(Sample, String)> {
     let before = clock.monotonic();
     let text = diskstats::read_text(root)?;
     let after = clock.monotonic();
     let middle = Nanos(before.0 + after.since(before).0 / 2);
     let mut sample = Sample::parse(middle, Some(clock.boot()), &text, HashMap::new());
     sample.diskseq = sequence_numbers(root, sample.rows.iter().map(|(key, _)| &key.name));
-    Ok(sample)
+    Ok((sample, text))
 }
 
 fn sequence_numbers<'a>(
