@@ -105,7 +105,7 @@ impl Bench {
             let parts = d.partitions.iter().map(move |p| key(&p.name, p.devnum));
             std::iter::once(own).chain(parts).map(move |key| (key, rates(i as u64 + self.now)))
         });
-        Message::Rates { at: Nanos(self.now * 1_000_000_000), rows: rows.collect() }
+        Message::Rates { at: Nanos(self.now * 1_000_000_000), rows: rows.collect(), total: None }
     }
 }
 

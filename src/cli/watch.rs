@@ -10,11 +10,12 @@ use super::outcome::{CommandResult, Failure};
 use super::output;
 use crate::clock::{Clock, SystemClock};
 use crate::runtime::recording::{self, Recording};
-use crate::runtime::sampler;
+use crate::runtime::sampler::Sampler;
 use crate::runtime::stop::Stop;
 use crate::sys::attr::clean;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
+use crate::telemetry::total::{Leaves, total};
 use crate::telemetry::tracker::{Frame, RateTracker};
 use crate::units::Nanos;
 
@@ -79,17 +80,18 @@ fn print_samples(
 ) -> CommandResult {
     let clock = SystemClock;
     let mut printer = Printer { json: args.json, left: args.count };
+    let mut sampler = Sampler::new(root);
     let mut tracker = RateTracker::default();
     let mut next = clock.monotonic();
     loop {
-        let (sample, text) = sampler::take_with_text(root, &clock).map_err(|e| {
+        sampler.take(&clock).map_err(|e| {
             Failure::Unexpected(format!("{}: {e}; is procfs mounted?", root.proc("diskstats").display()))
         })?;
         if let Some((path, recording)) = &mut record {
-            recording.note(&sample, text).map_err(|e| not_written(path, &e))?;
+            recording.note(&sampler).map_err(|e| not_written(path, &e))?;
         }
-        if let Some(frame) = tracker.next(&sample)
-            && !printer.print(frame, wanted)?
+        if let Some(frame) = tracker.next(sampler.sample())
+            && !printer.print(frame, wanted, sampler.leaves())?
         {
             return Ok(());
         }
@@ -113,9 +115,15 @@ impl Printer {
     ///
     /// # Errors
     /// Stdout can not be written.
-    pub(super) fn print(&mut self, mut frame: Frame, wanted: &[KernelName]) -> Result<bool, Failure> {
+    pub(super) fn print(
+        &mut self,
+        mut frame: Frame,
+        wanted: &[KernelName],
+        leaves: &Leaves,
+    ) -> Result<bool, Failure> {
         frame.devices.retain(|d| wanted.is_empty() || wanted.contains(&d.key.name));
-        let text = if self.json { json_line(&frame)? } else { block(&frame) };
+        let total = total(&frame, leaves);
+        let text = if self.json { json_line(&frame, &total)? } else { block(&frame, &total) };
         let read = output::line(&text)?;
         self.left = self.left.map(|n| n.saturating_sub(1));
         Ok(read && self.left != Some(0))

@@ -81,7 +81,7 @@ fn print(
         }
         let names: Vec<KernelName> = wanted.iter().filter_map(|w| w.row.clone()).collect();
         // What can be no name must not show all rows.
-        if wanted.len() == names.len() && !printer.print(frame, &names)? {
+        if wanted.len() == names.len() && !printer.print(frame, &names, &line.leaves())? {
             break;
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod conductor;
 pub mod control;
+mod device_facts;
 pub mod event;
 pub mod event_loop;
 pub mod hold;

@@ -6,6 +6,7 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 
 use super::recorder::Recorder;
+use super::sampler::Sampler;
 use crate::clock::Clock;
 use crate::sys::device::{DevNum, Device, UsageKind};
 use crate::sys::host::Host;
@@ -55,19 +56,17 @@ impl<'a> Recording<'a> {
         })
     }
 
-    /// Writes a sample, made of this text, down.
+    /// Writes the last sample down.
     ///
     /// # Errors
     /// As [`Recorder::write`].
-    pub fn note(&mut self, sample: &Sample, text: String) -> io::Result<()> {
+    pub fn note(&mut self, sampler: &Sampler) -> io::Result<()> {
+        let sample = sampler.sample();
         let line = Line {
-            monotonic: sample.monotonic,
-            boot: sample.boot,
             wall: wall(self.clock, &self.zone),
-            diskstats: text,
-            diskseq: sample.diskseq.iter().map(|(name, seq)| (name.clone(), *seq)).collect(),
             host: self.host.take(),
             inventory: self.changed_devices(sample),
+            ..Line::of(sample, &sampler.text(), sampler.leaves())
         };
         self.recorder.write(&line)
     }

@@ -6,12 +6,14 @@ pub mod inventory;
 mod seconds;
 pub mod thinning;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::sample::Sample;
+use super::total::Leaves;
 use crate::sys::attr::clean;
 use crate::sys::name::KernelName;
 use crate::units::Nanos;
@@ -37,6 +39,10 @@ pub struct Line {
     pub diskstats: String,
     /// Sequence numbers of whole devices, where known.
     pub diskseq: BTreeMap<KernelName, u64>,
+    /// Whole devices whose `queue/iostats` is 0.
+    pub iostats_off: BTreeSet<KernelName>,
+    /// Whole devices whose bytes count in a total, or do not, where their name would say otherwise.
+    pub leaves: BTreeMap<KernelName, bool>,
     /// The recording host; on the first line.
     pub host: Option<RecordedHost>,
     /// The devices and their main settings; on the first line, and where something of it changed.
@@ -79,6 +85,10 @@ struct Written<'a> {
     diskstats: &'a str,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     diskseq: &'a BTreeMap<KernelName, u64>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    iostats_off: &'a BTreeSet<KernelName>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    leaves: &'a BTreeMap<KernelName, bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a RecordedHost>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,6 +108,10 @@ struct Read<'a> {
     #[serde(borrow, default)]
     diskseq: Option<&'a RawValue>,
     #[serde(borrow, default)]
+    iostats_off: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    leaves: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     host: Option<&'a RawValue>,
     #[serde(borrow, default)]
     inventory: Option<&'a RawValue>,
@@ -115,6 +129,8 @@ impl Line {
             wall: self.wall.as_deref(),
             diskstats: &self.diskstats,
             diskseq: &self.diskseq,
+            iostats_off: &self.iostats_off,
+            leaves: &self.leaves,
             host: self.host.as_ref(),
             inventory: self.inventory.as_deref(),
         })
@@ -131,23 +147,59 @@ impl Line {
         if read.diskstats.bytes().filter(|b| *b == b'\n').nth(MOST_ROWS).is_some() {
             return Err(LineError::Rows);
         }
-        let numbers: BTreeMap<String, u64> = lenient(read.diskseq).unwrap_or_default();
         Ok(Self {
             monotonic,
             boot: read.boot_s.and_then(|v| seconds::read(v.get())),
             wall: lenient::<String>(read.wall).filter(|t| time_of_day(t).is_some()),
             diskstats: read.diskstats,
-            diskseq: numbers.into_iter().filter_map(|(n, seq)| Some((KernelName::new(&n)?, seq))).collect(),
+            diskseq: by_name(read.diskseq),
+            iostats_off: lenient::<Vec<String>>(read.iostats_off)
+                .into_iter()
+                .flatten()
+                .filter_map(|n| KernelName::new(&n))
+                .collect(),
+            leaves: by_name(read.leaves),
             host: lenient::<RecordedHost>(read.host).map(RecordedHost::cleaned),
             inventory: read.inventory.and_then(|v| inventory::read(v.get())),
         })
     }
 
+    /// What a sample, made of this text, has to be recorded.
+    #[must_use]
+    pub fn of(sample: &Sample, text: &str, leaves: &Leaves) -> Self {
+        Self {
+            monotonic: sample.monotonic,
+            boot: sample.boot,
+            diskstats: text.to_owned(),
+            diskseq: sample.diskseq.iter().map(|(name, seq)| (name.clone(), *seq)).collect(),
+            iostats_off: sample.iostats_off.iter().cloned().collect(),
+            leaves: leaves.surprises().map(|(name, leaf)| (name.clone(), leaf)).collect(),
+            ..Self::default()
+        }
+    }
+
     /// The counters as a sample.
     #[must_use]
     pub fn sample(&self) -> Sample {
-        let diskseq: HashMap<_, _> = self.diskseq.iter().map(|(name, seq)| (name.clone(), *seq)).collect();
-        Sample::parse(self.monotonic, self.boot, &self.diskstats, diskseq)
+        let mut sample = Sample {
+            monotonic: self.monotonic,
+            boot: self.boot,
+            diskseq: Arc::new(self.diskseq.iter().map(|(name, seq)| (name.clone(), *seq)).collect()),
+            iostats_off: Arc::new(self.iostats_off.iter().cloned().collect()),
+            ..Sample::default()
+        };
+        sample.read_rows(&self.diskstats, &[]);
+        sample
+    }
+
+    /// Which devices count in a total, as the recording host knew.
+    #[must_use]
+    pub fn leaves(&self) -> Leaves {
+        let mut leaves = Leaves::default();
+        for (name, leaf) in &self.leaves {
+            leaves.learn(name, *leaf);
+        }
+        leaves
     }
 }
 
@@ -160,6 +212,12 @@ impl RecordedHost {
 
 fn lenient<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Option<T> {
     serde_json::from_str(value?.get()).ok()
+}
+
+/// Values by device; what is no name is left out.
+fn by_name<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> BTreeMap<KernelName, T> {
+    let all: BTreeMap<String, T> = lenient(value).unwrap_or_default();
+    all.into_iter().filter_map(|(name, v)| Some((KernelName::new(&name)?, v))).collect()
 }
 
 /// The `HH:MM:SS` of an RFC 3339 time; None if the text is none.
@@ -219,6 +277,7 @@ mod tests {
     fn a_surprise_in_what_is_optional_costs_that_field_only() {
         let l = line(
             r#"{"t_s": 1, "boot_s": "x", "wall": "\u001b[2J", "diskseq": {"sda": "x"}, "host": 3,
+                "iostats_off": "sda", "leaves": {"sda": 1},
                 "inventory": {"new": "shape"}, "later": {"a": [1]}, "diskstats": ""}"#,
         );
         assert_eq!(l, Line { monotonic: Nanos::SECOND, ..Line::default() });
@@ -268,14 +327,16 @@ mod tests {
         #[test]
         fn what_is_written_is_read_back_to_the_nanosecond(
             t: u64, boot: Option<u64>, text: String,
-            seqs in proptest::collection::btree_map("[a-z]{1,8}", any::<u64>(), 0..5),
+            seqs in proptest::collection::btree_map("[a-z]{1,8}", any::<(u64, bool)>(), 0..5),
         ) {
             let line = Line {
                 monotonic: Nanos(t),
                 boot: boot.map(Nanos),
                 wall: Some("2026-12-02T09:08:57+01:00".to_owned()),
                 diskstats: text,
-                diskseq: seqs.iter().map(|(n, s)| (KernelName::new(n).unwrap(), *s)).collect(),
+                diskseq: seqs.iter().map(|(n, s)| (KernelName::new(n).unwrap(), s.0)).collect(),
+                iostats_off: seqs.keys().filter_map(|n| KernelName::new(n)).collect(),
+                leaves: seqs.iter().map(|(n, s)| (KernelName::new(n).unwrap(), s.1)).collect(),
                 host: Some(RecordedHost { name: Some("db7".to_owned()), kernel: None, cpus: Some(8) }),
                 inventory: None,
             };
