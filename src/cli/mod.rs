@@ -41,6 +41,9 @@ use outcome::{CommandResult, Failure};
 pub struct Cli {
     /// Device to open the screen on
     device: Option<String>,
+    /// Show a record of `watch --record` on the screen, in place of this host
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
     /// Options that every command takes.
     #[command(flatten)]
     global: Global,
@@ -152,13 +155,19 @@ pub fn run(cli: &Cli) -> CommandResult {
         None => SysRoot::host(),
     };
     let look = screen::look(&cli.global)?;
+    let replays = cli.replay.is_some() || cli.command.as_ref().is_some_and(Command::replays);
+    if replays && cli.global.sandbox.is_some() {
+        return Err(Failure::Usage(
+            "--replay looks at a record; there is nothing for --sandbox to do".to_owned(),
+        ));
+    }
     let Some(command) = &cli.command else {
         screen::needs_terminal()?;
         return supervised::run(true, &root.clone(), || screen::open(cli, root, look));
     };
-    if command.replays() && cli.global.sandbox.is_some() {
+    if cli.replay.is_some() {
         return Err(Failure::Usage(
-            "--replay looks at a record; there is nothing for --sandbox to do".to_owned(),
+            "--replay goes behind the command, as in: blktune watch --replay FILE".to_owned(),
         ));
     }
     if let Some(device) = &cli.device {

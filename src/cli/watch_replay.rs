@@ -36,6 +36,12 @@ pub(super) fn open(file: &Path) -> Result<RecordReader, Failure> {
     RecordReader::open(file).map_err(|e| unreadable(file, &e))
 }
 
+/// The row that a name or node stands for, without a look at this host.
+pub(super) fn row_of_record(typed: &str) -> Option<KernelName> {
+    let below_dev = SysRoot::below_dev(Path::new(typed));
+    KernelName::new(below_dev.as_deref().unwrap_or(typed))
+}
+
 /// The failure of a file that holds no sample.
 pub(super) fn no_sample(file: &Path) -> Failure {
     Failure::Usage(format!("{}: no sample in it; is it a record of `blktune watch --record`?", shown(file)))
@@ -107,8 +113,7 @@ struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     fn new(typed: &'a str) -> Self {
-        let below_dev = SysRoot::below_dev(Path::new(typed));
-        Self { typed, row: KernelName::new(below_dev.as_deref().unwrap_or(typed)), seen: false }
+        Self { typed, row: row_of_record(typed), seen: false }
     }
 
     /// Finds it among the rows; a name of the device mapper is known to the record's list of devices.

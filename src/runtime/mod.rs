@@ -13,6 +13,7 @@ pub mod outside;
 pub mod record_reader;
 pub mod recorder;
 pub mod recording;
+pub mod replay;
 pub mod sampler;
 pub mod screen;
 pub mod signals;
