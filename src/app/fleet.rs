@@ -104,6 +104,16 @@ impl Entry {
         self.gone_since.is_none()
     }
 
+    /// It went: nothing of it moves any more, and nothing can be done to it.
+    fn leave(&mut self, now: Nanos) {
+        self.gone_since = Some(now);
+        self.rates = None;
+        self.partition_rates.clear();
+        self.staged.clear();
+        self.work = None;
+        self.hold(None);
+    }
+
     /// Keeps the past from now on.
     pub fn keep_history(&mut self) {
         self.history.get_or_insert_with(History::new);
@@ -302,9 +312,15 @@ impl Fleet {
         for (i, e) in self.entries.iter().enumerate() {
             at.entry(e.device.name().clone()).or_default().push(i);
         }
+        // One that was renamed keeps number and sequence number.
+        let instance = |id: &DeviceId| Some((id.diskseq?, id.devnum?));
+        let numbered: HashMap<(u64, DevNum), usize> =
+            self.entries.iter().enumerate().filter_map(|(i, e)| Some((instance(&e.device.id)?, i))).collect();
         let mut seen = vec![false; self.entries.len()];
         for device in devices {
-            let known = at.get(device.name()).into_iter().flatten().copied().find(|&i| {
+            let renamed = instance(&device.id).and_then(|n| numbered.get(&n));
+            let named = at.get(device.name()).into_iter().flatten();
+            let known = named.chain(renamed).copied().find(|&i| {
                 !seen.get(i).copied().unwrap_or(true) && self.entries[i].device.id.same_device(&device.id)
             });
             if let Some(i) = known {
@@ -317,16 +333,34 @@ impl Fleet {
         }
         for (entry, seen) in self.entries.iter_mut().zip(seen) {
             if !seen && entry.gone_since.is_none() {
-                entry.gone_since = Some(now);
-                entry.rates = None;
-                entry.partition_rates.clear();
-                entry.staged.clear();
-                entry.work = None;
-                entry.hold(None);
+                entry.leave(now);
             }
         }
         if self.sort == Sort::Name {
             self.order();
+        }
+    }
+
+    /// Takes in newer readings of some devices; the others are as they were. One of another identity under a known name
+    /// has taken its place.
+    pub fn take_readings(&mut self, devices: Vec<Device>, now: Nanos) {
+        let mut by_name: HashMap<KernelName, Device> =
+            devices.into_iter().map(|d| (d.name().clone(), d)).collect();
+        let mut newcomers = Vec::new();
+        for entry in self.entries.iter_mut().filter(|e| e.live()) {
+            let Some(device) = by_name.remove(entry.device.name()) else { continue };
+            if entry.device.id.same_device(&device.id) {
+                entry.device = device;
+            } else {
+                entry.leave(now);
+                newcomers.push(Entry::new(device));
+            }
+        }
+        if !newcomers.is_empty() {
+            self.entries.append(&mut newcomers);
+            if self.sort == Sort::Name {
+                self.order();
+            }
         }
     }
 

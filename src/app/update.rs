@@ -66,6 +66,7 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
         }
         Message::Host(host) => model.host = host,
         Message::Inventory(list) => model.fleet.take_inventory(list, model.now),
+        Message::Readings(list) => model.fleet.take_readings(list, model.now),
         Message::Rates { rows, .. } => {
             if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone())
                 && let Some(entry) = model.fleet.get_mut(&id)
