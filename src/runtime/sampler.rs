@@ -64,6 +64,12 @@ impl Sampler {
         Ok(&self.now)
     }
 
+    /// The last sample.
+    #[must_use]
+    pub fn sample(&self) -> &Sample {
+        &self.now
+    }
+
     /// The text that the last sample was read from.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
