@@ -38,7 +38,7 @@ const NAMES: [&str; 6] = ["sda", "sdb", "nvme0n1", "dm-0", "md127", "loop7"];
 
 fn key() -> impl Strategy<Value = Key> {
     // The keys that lead somewhere more often than the others.
-    let useful: Vec<Key> = "1237/?scuqexighjklG 4byr".chars().map(Key::Char).collect();
+    let useful: Vec<Key> = "1237/?scuqexighjklG 4byrooJKdf<>:".chars().map(Key::Char).collect();
     prop_oneof![
         6 => prop::sample::select(useful),
         4 => Just(Key::Enter),
@@ -316,7 +316,12 @@ fn nothing_that_happens_breaks_the_screen() {
         any::<(bool, bool)>(),
     );
     let outcome = TestRunner::new(config).run(&all, |(messages, sizes, (ascii, open))| {
-        let mut model = Model::new(Options { ascii, presets: presets(), choose: Some(name("sdb")) });
+        let mut model = Model::new(Options {
+            ascii,
+            presets: presets(),
+            choose: Some(name("sdb")),
+            ..Options::default()
+        });
         if open {
             at_the_settings(&mut model);
         }
@@ -349,10 +354,13 @@ fn nothing_that_happens_breaks_the_screen() {
                 prop_assert_eq!(Some(seen), offer.clone());
             }
             let rows = rows(&model.fleet, &model.devices);
+            prop_assert!(model.devices.filter.chars().count() <= 80);
             match &model.devices.chosen {
                 Some(chosen) => prop_assert!(rows.iter().any(|r| r.is(chosen))),
                 None => prop_assert!(rows.is_empty()),
             }
+            let columns = model.devices.columns(model.width);
+            prop_assert!(model.devices.scrolled <= columns.len().saturating_sub(1));
             if i % 8 == 0 {
                 draw(&model, &theme, (model.width.max(1), model.height.max(1)));
             }
@@ -406,6 +414,10 @@ fn every_dialog_survives_every_odd_size() {
         "3<Enter>G<Enter>q",
         "<Enter>g<Enter>",
         "/x",
+        "/busy>5 x:y<Enter>llll",
+        "oj Jjjjj ",
+        "sjjr",
+        "sjjf",
         "7",
         "3",
     ] {

@@ -55,7 +55,7 @@ fn devices_of_several_kinds() {
 fn the_selection_follows_the_device_not_the_row() {
     let mut s = Screen::live(80, 24);
     s.keys("/sdb<Enter><Esc>");
-    assert!(s.line_with(">").starts_with(">sdb "));
+    assert!(s.lines().iter().any(|l| l.starts_with(">sdb ")), "{}", s.text());
     let mut fewer = fleet();
     fewer.retain(|d| d.name().kernel() != "sda");
     s.send(Message::Inventory(fewer.clone()));
@@ -559,18 +559,6 @@ fn a_quiet_second_changes_nothing_on_the_screen() {
     let _ = s.model.take_dirty();
     s.seconds(1);
     assert!(!s.model.take_dirty());
-}
-
-#[test]
-fn rows_stay_until_sorting_is_asked_for() {
-    let mut s = Screen::live(80, 24);
-    let at = |s: &Screen, t: &str| s.lines().iter().position(|l| l.contains(t)).unwrap();
-    assert!(at(&s, "nvme0n1 ") < at(&s, "sda "));
-    s.keys("s");
-    assert!(at(&s, "sda ") < at(&s, "nvme0n1 "), "the busiest first");
-    s.send(sample(&fleet(), 3.0));
-    assert!(at(&s, "sda ") < at(&s, "nvme0n1 "));
-    assert!(s.line_with(">").starts_with(">nvme0n1 "), "the choice went along");
 }
 
 #[test]

@@ -1,17 +1,18 @@
 //! The devices the screen knows, each with what was learnt of it since the start.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::sys::device::{DevNum, Device, DeviceId};
-use crate::sys::name::{KernelName, natural_order};
+use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
 use crate::telemetry::rates::Rates;
 use crate::telemetry::sample::RowKey;
 use crate::tuning::change::{ApplyReport, Outcome};
 use crate::units::{Kib, Nanos};
 
+use super::columns::{Cell, Subject};
 use super::history::History;
+use super::order::Order;
 use super::purpose::Purpose;
 
 /// How long a device that went stays in the list, struck out.
@@ -205,50 +206,14 @@ impl Entry {
     }
 }
 
-/// What the list is ordered by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// Name, with numbers as numbers.
-    #[default]
-    Name,
-    /// Busiest first.
-    Busy,
-    /// Most bytes per second first.
-    Throughput,
-    /// Largest first.
-    Size,
-}
-
-impl Sort {
-    /// The next in the cycle.
-    #[must_use]
-    pub const fn next(self) -> Self {
-        match self {
-            Sort::Name => Sort::Busy,
-            Sort::Busy => Sort::Throughput,
-            Sort::Throughput => Sort::Size,
-            Sort::Size => Sort::Name,
-        }
-    }
-
-    /// The word for it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Sort::Name => "name",
-            Sort::Busy => "busy",
-            Sort::Throughput => "throughput",
-            Sort::Size => "size",
-        }
-    }
-}
-
 /// All known devices, in the order of the list.
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
     known: bool,
     entries: Vec<Entry>,
-    sort: Sort,
+    order: Order,
+    /// The order is of figures that were not known yet when it was asked for.
+    due: bool,
 }
 
 impl Fleet {
@@ -266,8 +231,8 @@ impl Fleet {
 
     /// The order in force.
     #[must_use]
-    pub const fn sort(&self) -> Sort {
-        self.sort
+    pub const fn order(&self) -> Order {
+        self.order
     }
 
     /// The device of this identity.
@@ -303,6 +268,7 @@ impl Fleet {
             at.entry(e.device.name().clone()).or_default().push(i);
         }
         let mut seen = vec![false; self.entries.len()];
+        let mut newcomers = Vec::new();
         for device in devices {
             let known = at.get(device.name()).into_iter().flatten().copied().find(|&i| {
                 !seen.get(i).copied().unwrap_or(true) && self.entries[i].device.id.same_device(&device.id)
@@ -312,7 +278,7 @@ impl Fleet {
                 self.entries[i].gone_since = None;
                 self.entries[i].device = device;
             } else {
-                self.entries.push(Entry::new(device));
+                newcomers.push(Entry::new(device));
             }
         }
         for (entry, seen) in self.entries.iter_mut().zip(seen) {
@@ -325,9 +291,7 @@ impl Fleet {
                 entry.hold(None);
             }
         }
-        if self.sort == Sort::Name {
-            self.order();
-        }
+        self.order.let_in(&mut self.entries, newcomers);
     }
 
     /// Drops devices that have been gone long enough; true if there were any.
@@ -365,31 +329,24 @@ impl Fleet {
                 }
             }
         }
+        let column = self.order.column.column();
+        let known = |e: &Entry| matches!(column.value(Subject::Device(e)), Cell::Number(_));
+        if self.order.moves() || (self.due && self.entries.iter().any(known)) {
+            self.order.sort(&mut self.entries);
+            self.due = false;
+        }
     }
 
-    /// Goes to the next order and puts the list into it, once: later samples do not move rows.
-    pub fn sort_next(&mut self) {
-        self.sort = self.sort.next();
-        self.order();
+    /// Puts the list into an order. Later samples move rows only if they are to be followed.
+    pub fn put_in_order(&mut self, order: Order) {
+        self.order = order;
+        self.order.sort(&mut self.entries);
+        self.due = false;
     }
 
-    fn order(&mut self) {
-        let figure = |e: &Entry| match self.sort {
-            Sort::Name => None,
-            Sort::Busy => e.rates.as_ref().and_then(|r| r.busy_raw_pct.or(r.busy_pct)),
-            Sort::Throughput => e.rates.as_ref().and_then(Rates::bytes_per_s),
-            #[allow(clippy::cast_precision_loss)] // an order among sizes, not a size
-            Sort::Size => Some(e.device.size.0 as f64),
-        };
-        self.entries.sort_by(|a, b| {
-            // Greatest first; unknown last.
-            let by_figure = match (figure(a), figure(b)) {
-                (Some(a), Some(b)) => b.total_cmp(&a),
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (None, None) => Ordering::Equal,
-            };
-            by_figure.then_with(|| natural_order(a.device.name().sysfs(), b.device.name().sysfs()))
-        });
+    /// The order of the last time, before anything is known: figures come with the samples.
+    pub(super) fn order_at_start(&mut self, order: Order) {
+        self.order = order;
+        self.due = !order.column.column().constant();
     }
 }

@@ -5,14 +5,17 @@
 
 pub mod actions;
 pub mod back;
+pub mod columns;
 pub mod dialogs;
 pub mod effect;
+pub mod filter;
 pub mod fleet;
 pub mod history;
 pub mod key;
 pub mod layout;
 pub mod message;
 pub mod model;
+pub mod order;
 mod outcome;
 pub mod parting;
 pub mod purpose;
@@ -21,3 +24,4 @@ pub mod run;
 pub mod screens;
 pub mod timeline;
 pub mod update;
+mod view;

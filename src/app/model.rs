@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::config::view::View;
 use crate::sys::name::KernelName;
 use crate::units::Nanos;
 use crate::workload::job::Job;
@@ -25,6 +26,8 @@ pub struct Options {
     pub presets: Vec<PresetRow>,
     /// The device or partition that is chosen at the start.
     pub choose: Option<KernelName>,
+    /// What was chosen in the list the last time.
+    pub view: View,
 }
 
 /// A preset as the workload screen shows it.
@@ -119,6 +122,8 @@ pub struct Model {
     pub status: Option<Status>,
     /// The program was asked to end.
     pub leaving: bool,
+    /// What is kept of the list for the next start.
+    pub(super) view: View,
     pub(super) watched: Vec<KernelName>,
     pub(super) dirty: bool,
 }
@@ -127,13 +132,15 @@ impl Model {
     /// The state before anything happened.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self {
+        let mut model = Self {
             ascii: options.ascii,
             devices: DevicesScreen { choose: options.choose, ..DevicesScreen::default() },
             workload: WorkloadScreen::new(options.presets),
             dirty: true,
             ..Self::default()
-        }
+        };
+        super::view::recall(&mut model, options.view);
+        model
     }
 
     /// Whether something shown changed since the last call; the screen need not be drawn otherwise.

@@ -6,8 +6,9 @@ use crate::units::Nanos;
 use super::actions::{self, ActionId, Place};
 use super::dialogs::back::{self, BackDialog};
 use super::dialogs::changes::ChangesDialog;
+use super::dialogs::columns::{self, ColumnsDialog};
 use super::dialogs::leave::Choice;
-use super::dialogs::{Dialog, edit, help};
+use super::dialogs::{Dialog, edit, help, order};
 use super::effect::Effect;
 use super::key::Key;
 use super::message::{Level, Message};
@@ -15,7 +16,7 @@ use super::model::{Model, Rights, STATUS_STAYS, Screen};
 use super::outcome;
 use super::purpose::Purpose;
 use super::screens::{devices, fields, settings, workload};
-use super::{layout, run::Run};
+use super::{filter, layout, run::Run};
 
 /// Takes in what happened and says what is to be done about it.
 #[must_use = "the effects are to be carried out"]
@@ -161,7 +162,7 @@ enum Typed<'a> {
 
 fn takes_text(text: Typed<'_>, key: Key) -> bool {
     match (text, key) {
-        (Typed::Filter(t), Key::Char(c)) if !c.is_control() && t.len() < 64 => t.push(c),
+        (Typed::Filter(t), Key::Char(c)) => filter::type_char(t, c),
         (Typed::Filter(t), Key::Backspace | Key::Delete) => drop(t.pop()),
         (Typed::Edit(e), Key::Char(c)) => e.type_char(c),
         (Typed::Edit(e), Key::Backspace | Key::Delete) => e.erase(),
@@ -189,11 +190,19 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
             model.devices.typing = false;
             model.devices.filter.clear();
         }
-        ActionId::Sort => {
-            model.fleet.sort_next();
-            model
-                .hint(format!("sorted by {}; rows stay until s is pressed again", model.fleet.sort().word()));
-        }
+        ActionId::ScrollLeft => devices::scroll_sideways(model, false),
+        ActionId::ScrollRight => devices::scroll_sideways(model, true),
+        ActionId::ChooseColumns => columns::open(model),
+        ActionId::ToggleColumn => columns::change(model, ColumnsDialog::toggle),
+        ActionId::ColumnUp => columns::change(model, ColumnsDialog::up),
+        ActionId::ColumnDown => columns::change(model, ColumnsDialog::down),
+        ActionId::DefaultColumns => columns::change(model, ColumnsDialog::reset),
+        ActionId::TakeColumns => return columns::take(model),
+        ActionId::LeaveColumns => columns::leave(model),
+        ActionId::Sort => order::open(model),
+        ActionId::SortOnce => return order::take(model, false),
+        ActionId::SortFollow => return order::take(model, true),
+        ActionId::SortReverse => order::reverse(model),
         ActionId::StageNext => settings::step(model, true),
         ActionId::StagePrevious => settings::step(model, false),
         ActionId::TypeValue => model.dialogs.extend(settings::typed(model).map(Dialog::Edit)),
@@ -363,6 +372,8 @@ fn move_by(model: &mut Model, by: isize) {
             let length = c.length(&model.fleet);
             c.top = c.top.saturating_add_signed(by).min(length);
         }
+        Some(Dialog::Columns(c)) => c.move_by(by),
+        Some(Dialog::Order(o)) => o.move_by(by),
         Some(_) => {}
         None => match model.screen {
             Screen::Devices => devices::move_by(model, by),

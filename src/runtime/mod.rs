@@ -16,4 +16,5 @@ pub mod stop;
 pub mod supervisor;
 pub mod terminal;
 pub mod thread;
+pub mod view_file;
 pub mod watcher;

@@ -8,6 +8,7 @@ use crossbeam_channel::Sender;
 use super::conductor::{Conductor, Order};
 use super::control::Control;
 use super::event::Event;
+use super::view_file::ViewFile;
 use super::watcher::{Ask, Asks};
 use crate::app::effect::Effect;
 use crate::app::message::{Level, Message};
@@ -16,6 +17,9 @@ use crate::sys::root::SysRoot;
 /// How long a run may take to end after it was told to: less than the supervisor's patience with the whole program.
 const RUN_ENDS_WITHIN: Duration = Duration::from_secs(1);
 
+/// How long what was chosen may take to be written at the end. It is a nicety; the prompt is not kept for it.
+const VIEW_WRITTEN_WITHIN: Duration = Duration::from_millis(250);
+
 /// Everything outside of the state.
 pub struct Outside {
     root: SysRoot,
@@ -23,12 +27,13 @@ pub struct Outside {
     asks: Asks,
     control: Option<Control>,
     scratch: PathBuf,
+    view: ViewFile,
     run: Option<Conductor>,
 }
 
 impl Outside {
     /// `control` is None where nothing can be changed (a captured tree); `scratch` is what a run on a
-    /// scratch file reads: a directory to make one in, or one that is there.
+    /// scratch file reads: a directory to make one in, or one that is there; `state` is where choices are remembered.
     #[must_use]
     pub fn new(
         root: SysRoot,
@@ -36,8 +41,10 @@ impl Outside {
         asks: Asks,
         control: Option<Control>,
         scratch: PathBuf,
+        state: Option<PathBuf>,
     ) -> Self {
-        Self { root, events, asks, control, scratch, run: None }
+        let view = ViewFile::new(state, events.clone());
+        Self { root, events, asks, control, scratch, view, run: None }
     }
 
     /// Carries out one effect, or starts to.
@@ -96,6 +103,7 @@ impl Outside {
                     run.stop();
                 }
             }
+            Effect::SaveView(view) => self.view.save(view),
             // There is no record to replay; and the loop ends on Quit and does not pass it on.
             Effect::Replay(_) | Effect::Quit => {}
         }
@@ -104,8 +112,11 @@ impl Outside {
     /// Stops what is going on. The words say what could not be stopped in time.
     #[must_use]
     pub fn leave(self) -> Option<String> {
+        if let Some(run) = &self.run {
+            run.stop();
+        }
+        self.view.finish(VIEW_WRITTEN_WITHIN);
         let run = self.run?;
-        run.stop();
         let ended = run.join(RUN_ENDS_WITHIN);
         (!ended).then(|| "the run's device does not answer; its threads were left behind".to_owned())
     }

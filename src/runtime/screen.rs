@@ -46,6 +46,10 @@ pub struct Opening {
     pub place: Option<String>,
     /// What a run on a scratch file reads: a directory to make one in, or one that is there.
     pub scratch: PathBuf,
+    /// Where what was chosen in the list is remembered; None if there is no place for it.
+    pub state: Option<PathBuf>,
+    /// What is to be said at the start.
+    pub notice: Option<String>,
 }
 
 /// How the screen was left.
@@ -65,7 +69,7 @@ pub struct Left {
 /// # Errors
 /// Devices can not be listed, the terminal can not be set up, or a thread not be started.
 pub fn open(opening: Opening) -> io::Result<Left> {
-    let Opening { root, journal, theme, options, interval, place, scratch } = opening;
+    let Opening { root, journal, theme, options, interval, place, scratch, state, notice } = opening;
     let devices = inventory::scan(&root)?;
     let host = Host::read(&root);
     let line = host_line(&host, interval, place);
@@ -73,7 +77,7 @@ pub fn open(opening: Opening) -> io::Result<Left> {
     let (asks, asked) = watcher::asks();
     let left_held = journal.as_ref().map(restore::left_held).unwrap_or_default();
     let control = journal.map(|j| Control::new(root.clone(), j, events.clone(), asks.clone()));
-    let mut outside = Outside::new(root.clone(), events.clone(), asks.clone(), control, scratch);
+    let mut outside = Outside::new(root.clone(), events.clone(), asks.clone(), control, scratch, state);
     let handlers = signals::listen(&events)?;
 
     let mut session = TerminalSession::enter()?;
@@ -87,7 +91,7 @@ pub fn open(opening: Opening) -> io::Result<Left> {
         Message::Rights(rights(&root, &devices)),
         Message::Inventory(devices.clone()),
     ];
-    let left_held = left_held.into_iter().map(|words| Message::Notice(Level::Warning, words));
+    let left_held = left_held.into_iter().chain(notice).map(|words| Message::Notice(Level::Warning, words));
     for message in known.into_iter().chain(left_held) {
         for effect in update(&mut model, message) {
             outside.carry_out(effect);

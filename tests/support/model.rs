@@ -269,7 +269,7 @@ pub struct Screen {
 impl Screen {
     /// A screen of this size on which nothing happened yet.
     pub fn bare(width: u16, height: u16, ascii: bool) -> Self {
-        let options = Options { ascii, presets: presets(), choose: None };
+        let options = Options { ascii, presets: presets(), ..Options::default() };
         let mut s = Self {
             model: Model::new(options),
             theme: Theme::default(),

@@ -2,11 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::sys::device::{Device, DeviceId, Partition, Usage};
+use crate::sys::device::{DeviceId, Partition};
 use crate::sys::name::KernelName;
 
+use crate::app::columns::{self, ColumnId, Subject, window};
+use crate::app::filter::Filter;
 use crate::app::fleet::{Entry, Fleet};
 use crate::app::model::Model;
+
+pub use crate::app::columns::used_by_words;
 
 /// What is chosen. Rows move, identities do not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +51,25 @@ pub struct DevicesScreen {
     pub unfolded: bool,
     /// Chosen as soon as it appears.
     pub choose: Option<KernelName>,
+    /// The columns behind the name, in order; None: the default ones.
+    pub columns: Option<Vec<ColumnId>>,
+    /// So many of them are scrolled out at the left.
+    pub scrolled: usize,
+    /// Devices that the filter leaves out.
+    pub hidden: usize,
     pub(crate) row: usize,
+}
+
+impl DevicesScreen {
+    /// The columns behind the name in a terminal of this width, in order.
+    #[must_use]
+    pub fn columns(&self, width: u16) -> &[ColumnId] {
+        match &self.columns {
+            Some(chosen) => chosen,
+            None if width < 80 => columns::DEFAULT_NARROW,
+            None => columns::DEFAULT,
+        }
+    }
 }
 
 /// A row of the list.
@@ -104,6 +126,16 @@ impl Row<'_> {
         }
     }
 
+    /// What its columns are about; None for the line that stands for others.
+    #[must_use]
+    pub const fn subject(&self) -> Option<Subject<'_>> {
+        match self {
+            Row::Device { entry, .. } => Some(Subject::Device(entry)),
+            Row::Partition { entry, partition, .. } => Some(Subject::Partition(entry, partition)),
+            Row::Unused { .. } => None,
+        }
+    }
+
     const fn depth(&self) -> usize {
         match self {
             Row::Device { depth, .. } | Row::Partition { depth, .. } => *depth,
@@ -115,7 +147,7 @@ impl Row<'_> {
 /// The rows of the list, in order: each device followed by its partitions and by what is built on them.
 #[must_use]
 pub fn rows<'a>(fleet: &'a Fleet, screen: &DevicesScreen) -> Vec<Row<'a>> {
-    let filter = screen.filter.to_lowercase();
+    let filter = Filter::parse(&screen.filter);
     // One that went is not worth a struck-out row if it was not worth one while it was there.
     let unused = |e: &Entry| e.device.unused_or_uninteresting();
     let shown: Vec<&Entry> = fleet.entries().iter().filter(|e| !unused(e)).collect();
@@ -240,43 +272,19 @@ enum Step {
     Partition(usize, usize),
 }
 
-/// Rows that contain the text, and what they sit on.
-fn filtered<'a>(rows: Vec<Row<'a>>, filter: &str) -> Vec<Row<'a>> {
+/// Rows that have what is asked for, and what they sit on.
+fn filtered<'a>(rows: Vec<Row<'a>>, filter: &Filter) -> Vec<Row<'a>> {
     let mut out = Vec::new();
     let mut wanted_depth = None;
     for row in rows.into_iter().rev() {
         let wanted = wanted_depth == Some(row.depth());
-        if wanted || contains(&row, filter) {
+        if wanted || row.subject().is_some_and(|of| filter.matches(of)) {
             wanted_depth = row.depth().checked_sub(1);
             out.push(row);
         }
     }
     out.reverse();
     out
-}
-
-fn contains(row: &Row<'_>, filter: &str) -> bool {
-    let has = |s: &str| s.to_lowercase().contains(filter);
-    let used = |u: &[Usage]| u.iter().any(|u| has(&u.what));
-    match row {
-        Row::Device { entry, .. } => {
-            let d: &Device = &entry.device;
-            has(&d.name().kernel())
-                || has(d.kind.word())
-                || d.dm_name.as_deref().is_some_and(has)
-                || d.model.as_deref().is_some_and(has)
-                || d.queue.scheduler.as_ref().is_some_and(|s| has(&s.active))
-                || used(&d.used_by)
-        }
-        Row::Partition { partition, .. } => has(&partition.name.kernel()) || used(&partition.used_by),
-        Row::Unused { .. } => false,
-    }
-}
-
-/// Who uses a device or partition, in few words: `/boot`, `swap`, `dm-0`.
-#[must_use]
-pub fn used_by_words(usage: &[Usage]) -> String {
-    usage.iter().map(Usage::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// The device that is meant by the choice: a partition's settings are its device's.
@@ -304,6 +312,21 @@ pub fn can_open(model: &Model) -> Result<(), String> {
     }
 }
 
+/// How far the columns can be scrolled.
+fn furthest(model: &Model) -> usize {
+    let columns = model.devices.columns(model.width);
+    window::furthest(columns, usize::from(model.width), model.fleet.order().followed())
+}
+
+/// Scrolls the columns by one.
+pub fn scroll_sideways(model: &mut Model, right: bool) {
+    let furthest = furthest(model);
+    let screen = &mut model.devices;
+    screen.scrolled =
+        if right { screen.scrolled.saturating_add(1) } else { screen.scrolled.saturating_sub(1) };
+    screen.scrolled = screen.scrolled.min(furthest);
+}
+
 /// Moves the choice by some rows.
 pub fn move_by(model: &mut Model, by: isize) {
     let rows = rows(&model.fleet, &model.devices);
@@ -329,7 +352,12 @@ pub fn settle(model: &mut Model, height: usize) {
     let row = wished.or(kept).unwrap_or(screen.row).min(rows.len().saturating_sub(1));
     let chosen = rows.get(row).map(Row::chosen);
     let count = rows.len();
+    let listed = rows.iter().filter(|r| matches!(r, Row::Device { .. })).count();
+    let hidden = if screen.filter.is_empty() { 0 } else { model.fleet.entries().len() - listed };
+    let furthest = furthest(model);
     let screen = &mut model.devices;
+    screen.hidden = hidden;
+    screen.scrolled = screen.scrolled.min(furthest);
     if wished.is_some() {
         screen.choose = None;
     }
