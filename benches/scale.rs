@@ -183,7 +183,11 @@ fn device(name: &str, major: u32, minor: u32) -> Device {
         removable: false,
         read_only: false,
         hidden: false,
-        queue: QueueSummary { read_ahead: Some(Kib(128)), nr_requests: Some(1023), ..QueueSummary::default() },
+        queue: QueueSummary {
+            read_ahead: Some(Kib(128)),
+            nr_requests: Some(1023),
+            ..QueueSummary::default()
+        },
         used_by: Vec::new(),
         built_on: Vec::new(),
         partitions: Vec::new(),

@@ -214,6 +214,7 @@ pub struct Fleet {
     order: Order,
     /// The order is of figures that were not known yet when it was asked for.
     due: bool,
+    revision: u64,
 }
 
 impl Fleet {
@@ -233,6 +234,13 @@ impl Fleet {
     #[must_use]
     pub const fn order(&self) -> Order {
         self.order
+    }
+
+    /// Another one whenever there may be other devices, other facts about them, or another order. Figures and settings are
+    /// no such facts.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// The device of this identity.
@@ -263,16 +271,11 @@ impl Fleet {
     /// The order on the screen does not change, but for newcomers.
     pub fn take_inventory(&mut self, devices: Vec<Device>, now: Nanos) {
         self.known = true;
-        let mut at: HashMap<KernelName, Vec<usize>> = HashMap::new();
-        for (i, e) in self.entries.iter().enumerate() {
-            at.entry(e.device.name().clone()).or_default().push(i);
-        }
+        self.revision += 1;
+        let known = self.known_as(&devices);
         let mut seen = vec![false; self.entries.len()];
         let mut newcomers = Vec::new();
-        for device in devices {
-            let known = at.get(device.name()).into_iter().flatten().copied().find(|&i| {
-                !seen.get(i).copied().unwrap_or(true) && self.entries[i].device.id.same_device(&device.id)
-            });
+        for (device, known) in devices.into_iter().zip(known) {
             if let Some(i) = known {
                 seen[i] = true;
                 self.entries[i].gone_since = None;
@@ -294,24 +297,41 @@ impl Fleet {
         self.order.let_in(&mut self.entries, newcomers);
     }
 
+    /// The place of each of these devices, where it is known; none is two of them.
+    fn known_as(&self, devices: &[Device]) -> Vec<Option<usize>> {
+        let mut at: HashMap<&KernelName, Vec<usize>> = HashMap::with_capacity(self.entries.len());
+        for (i, e) in self.entries.iter().enumerate() {
+            at.entry(e.device.name()).or_default().push(i);
+        }
+        let place = |device: &Device| {
+            let places = at.get_mut(device.name())?;
+            let found = places.iter().position(|&i| self.entries[i].device.id.same_device(&device.id))?;
+            Some(places.remove(found))
+        };
+        devices.iter().map(place).collect()
+    }
+
     /// Drops devices that have been gone long enough; true if there were any.
     pub fn forget_gone(&mut self, now: Nanos) -> bool {
         let before = self.entries.len();
         self.entries.retain(|e| e.gone_since.is_none_or(|at| now.since(at) < GONE_STAYS));
-        self.entries.len() != before
+        let forgot = self.entries.len() != before;
+        self.revision += u64::from(forgot);
+        forgot
     }
 
     /// Takes in a sample's rates. Rows of devices that the inventory does not know yet are left out.
     pub fn take_rates(&mut self, rows: Vec<(RowKey, Rates)>) {
-        let mut by_name: HashMap<KernelName, Vec<(RowKey, Rates)>> = HashMap::with_capacity(rows.len());
-        for row in rows {
-            by_name.entry(row.0.name.clone()).or_default().push(row);
+        let (keys, mut rates): (Vec<RowKey>, Vec<_>) = rows.into_iter().map(|(k, r)| (k, Some(r))).unzip();
+        let mut at: HashMap<&KernelName, Vec<usize>> = HashMap::with_capacity(keys.len());
+        for (i, key) in keys.iter().enumerate() {
+            at.entry(&key.name).or_default().push(i);
         }
         let all = self.entries.len() <= PAST_FOR_ALL;
         let mut of = |name: &KernelName, devnum: Option<DevNum>| {
-            let rows = by_name.get_mut(name)?;
-            let i = rows.iter().position(|(k, _)| devnum == Some(k.devnum) || devnum.is_none())?;
-            Some(rows.swap_remove(i).1)
+            let mut places = at.get(name)?.iter();
+            let i = places.find(|&&i| rates[i].is_some() && devnum.is_none_or(|n| n == keys[i].devnum))?;
+            rates[*i].take()
         };
         for entry in self.entries.iter_mut().filter(|e| e.live()) {
             let rates = of(entry.device.name(), entry.device.id.devnum);
@@ -332,8 +352,7 @@ impl Fleet {
         let column = self.order.column.column();
         let known = |e: &Entry| matches!(column.value(Subject::Device(e)), Cell::Number(_));
         if self.order.moves() || (self.due && self.entries.iter().any(known)) {
-            self.order.sort(&mut self.entries);
-            self.due = false;
+            self.put_in_order(self.order);
         }
     }
 
@@ -342,6 +361,7 @@ impl Fleet {
         self.order = order;
         self.order.sort(&mut self.entries);
         self.due = false;
+        self.revision += 1;
     }
 
     /// The order of the last time, before anything is known: figures come with the samples.

@@ -13,6 +13,7 @@ pub mod fleet;
 pub mod history;
 pub mod key;
 pub mod layout;
+mod listing;
 pub mod message;
 pub mod model;
 pub mod order;

@@ -56,6 +56,9 @@ impl Order {
     /// Lets newcomers in where this order has them, without moving those that are there: each before the first that comes
     /// after it.
     pub(super) fn let_in(self, entries: &mut Vec<Entry>, mut newcomers: Vec<Entry>) {
+        if newcomers.is_empty() {
+            return;
+        }
         self.sort(&mut newcomers);
         let there = std::mem::take(entries);
         entries.reserve(there.len() + newcomers.len());
