@@ -215,3 +215,105 @@ fn filtered(all: &[Place], fleet: &Fleet, filter: &Filter) -> Vec<Place> {
     out.reverse();
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::key::Key;
+    use crate::app::message::Message;
+    use crate::app::model::{Model, Options};
+    use crate::app::update::update;
+    use crate::sys::device::{DevNum, Device, DeviceId, Partition, QueueSummary, Usage};
+    use crate::telemetry::rates::Rates;
+    use crate::telemetry::sample::RowKey;
+    use crate::units::{Bytes, Nanos};
+    use proptest::prelude::*;
+
+    fn number(minor: u32) -> DevNum {
+        DevNum { major: 8, minor }
+    }
+
+    fn device(n: u32, (size, parts, on): (u64, u32, u32)) -> Device {
+        let name = |text: String| KernelName::new(&text).unwrap();
+        let partition = |p: u32| Partition {
+            name: name(format!("d{n}p{p}")),
+            path: String::new().into(),
+            devnum: Some(number(16 * n + p)),
+            number: p.into(),
+            size: Bytes(size),
+            used_by: Vec::<Usage>::new(),
+        };
+        Device {
+            id: DeviceId {
+                name: name(format!("d{n}")),
+                devnum: Some(number(16 * n)),
+                diskseq: None,
+                wwid: None,
+                serial: None,
+            },
+            path: None,
+            dm_name: None,
+            kind: if n % 2 == 0 { Kind::Loop } else { Kind::Ssd },
+            kind_evidence: String::new(),
+            size: Bytes(size),
+            model: None,
+            removable: false,
+            read_only: false,
+            hidden: false,
+            queue: QueueSummary::default(),
+            used_by: Vec::new(),
+            built_on: if on == n { Vec::new() } else { vec![name(format!("d{on}"))] },
+            partitions: (1..=parts).map(partition).collect(),
+        }
+    }
+
+    fn message() -> impl Strategy<Value = Vec<Message>> {
+        let facts = (0u64..3, 0u32..3, 0u32..8);
+        let inventory = prop::collection::btree_map(0u32..8, facts, 0..6)
+            .prop_map(|all| vec![Message::Inventory(all.into_iter().map(|(n, f)| device(n, f)).collect())]);
+        let rates = prop::collection::vec(0.0..100.0, 8).prop_map(|all| {
+            let row = |(n, v): (u32, f64)| {
+                let key = RowKey { devnum: number(16 * n), name: KernelName::new(&format!("d{n}")).unwrap() };
+                (key, Rates { busy_pct: Some(v), ..Rates::default() })
+            };
+            vec![Message::Rates { at: Nanos(0), rows: (0..8).zip(all).map(row).collect() }]
+        });
+        let tick = (0u64..60)
+            .prop_map(|s| vec![Message::Tick { now: Nanos(s * 1_000_000_000), wall: String::new() }]);
+        let words = prop::sample::select(vec![
+            "/busy>50\n",
+            "/d1\n",
+            "\u{1b}",
+            "\n",
+            "G\n",
+            "sf",
+            "sjr\n",
+            "sGkkf",
+            "j",
+        ]);
+        let keys = words.prop_map(|text| {
+            let key = |c| match c {
+                '\n' => Key::Enter,
+                '\u{1b}' => Key::Esc,
+                c => Key::Char(c),
+            };
+            text.chars().map(|c| Message::Key(key(c))).collect()
+        });
+        prop_oneof![2 => inventory, 2 => rates, 1 => tick, 3 => keys]
+    }
+
+    proptest! {
+        #[test]
+        fn the_rows_that_are_kept_are_those_that_would_be_made_now(all in prop::collection::vec(message(), 1..40)) {
+            let mut model = Model::new(Options::default());
+            for message in all.concat() {
+                let _ = update(&mut model, message);
+                let mut fresh = Listing { revision: u64::MAX, ..Listing::default() };
+                fresh.refresh(&model.fleet, &model.devices.filter, model.devices.unfolded);
+                let names = |listing: &Listing| format!("{:?}", listing.rows);
+                prop_assert_eq!(names(&model.devices.listing), names(&fresh));
+                prop_assert_eq!(fresh.rows(&model.fleet).len(), fresh.rows.len());
+            }
+        }
+    }
+}
