@@ -53,3 +53,19 @@ fn columns_and_order_are_there_again_at_the_next_start() {
     s.wait_for("view.toml is not used");
     assert!(s.quit().success());
 }
+
+#[test]
+fn a_place_that_can_not_be_written_costs_a_notice_and_nothing_else() {
+    let tree = support::fixtures::sysroot("linux-6.18-loop");
+    let state = tempfile::tempdir().unwrap();
+    std::fs::write(state.path().join("blktune"), "a file where the directory should be").unwrap();
+    let mut s = open(tree.path(), state.path());
+    s.keys("o");
+    s.wait_for("Columns: the default ones");
+    s.keys(" \r");
+    s.wait_until("SIZE gone", |t| t.contains(" NAME            SCHED"));
+    s.keys("7");
+    s.wait_for("view.toml is not used");
+    s.wait_for("what you chose is forgotten at the end");
+    assert!(s.quit().success());
+}

@@ -63,7 +63,10 @@ impl View {
     /// Why the file is not used, in words: a link, another user's, too long, unreadable, not TOML or not of this form.
     pub fn load(dir: &Path) -> Result<Self, String> {
         let said = |why: &dyn std::fmt::Display| {
-            format!("{} is not used, the list is as by default: {why}", dir.join(FILE).display())
+            let file = dir.join(FILE);
+            let text = format!("{} is not used, the list is as by default: {why}", file.display());
+            // The words of a parser may repeat what is in the file.
+            crate::sys::attr::clean(text.as_bytes())
         };
         let text = match read(dir) {
             Ok(text) => text,
