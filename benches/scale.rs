@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use blktune::app::key::Key;
-use blktune::app::message::Message;
+use blktune::app::message::{Message, When};
 use blktune::app::model::{Model, Options};
 use blktune::app::update::update;
 use blktune::config::theme::Theme;
@@ -105,7 +105,8 @@ impl Bench {
             let parts = d.partitions.iter().map(move |p| key(&p.name, p.devnum));
             std::iter::once(own).chain(parts).map(move |key| (key, rates(i as u64 + self.now)))
         });
-        Message::Rates { at: Nanos(self.now * 1_000_000_000), rows: rows.collect() }
+        let at = Nanos(self.now * 1_000_000_000);
+        Message::Rates { at, when: When::default(), rows: rows.collect() }
     }
 }
 
@@ -183,7 +184,11 @@ fn device(name: &str, major: u32, minor: u32) -> Device {
         removable: false,
         read_only: false,
         hidden: false,
-        queue: QueueSummary { read_ahead: Some(Kib(128)), nr_requests: Some(1023), ..QueueSummary::default() },
+        queue: QueueSummary {
+            read_ahead: Some(Kib(128)),
+            nr_requests: Some(1023),
+            ..QueueSummary::default()
+        },
         used_by: Vec::new(),
         built_on: Vec::new(),
         partitions: Vec::new(),

@@ -13,7 +13,7 @@ use blktune::app::actions::{Place, place};
 use blktune::app::dialogs::Dialog;
 use blktune::app::effect::Effect;
 use blktune::app::key::Key;
-use blktune::app::message::{HostLine, KernelFigures, Level, Message, UndoStep};
+use blktune::app::message::{HostLine, KernelFigures, Level, Message, UndoStep, When};
 use blktune::app::model::{Model, Options};
 use blktune::app::purpose::Purpose;
 use blktune::app::screens::devices::rows;
@@ -104,7 +104,7 @@ fn some_rates() -> impl Strategy<Value = Message> {
             let minor = 16 * u32::try_from(text.len()).unwrap();
             (RowKey { devnum: DevNum { major: 8, minor }, name: name(text) }, rates)
         });
-        Message::Rates { at: Nanos(0), rows: rows.collect() }
+        Message::Rates { at: Nanos(0), when: When::default(), rows: rows.collect() }
     })
 }
 

@@ -104,6 +104,18 @@ impl Entry {
         self.gone_since.is_none()
     }
 
+    /// The figures to be shown: those of the newest sample, or of the moment that is looked back to.
+    #[must_use]
+    pub const fn shown_rates(&self) -> Option<&Rates> {
+        self.rates.as_ref()
+    }
+
+    /// The same of one of its partitions.
+    #[must_use]
+    pub fn shown_partition_rates(&self, name: &KernelName) -> Option<&Rates> {
+        self.partition_rates.get(name)
+    }
+
     /// Keeps the past from now on.
     pub fn keep_history(&mut self) {
         self.history.get_or_insert_with(History::new);

@@ -30,7 +30,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let rows = area.height.saturating_sub(3) / 2;
     title(pen, area, entry, model);
     let none = Rates::default();
-    let rates = entry.rates.as_ref().unwrap_or(&none);
+    let rates = entry.shown_rates().unwrap_or(&none);
     let y = area.y + 1 + 2 * rows;
     let (mut left, mut right) = (Rect { y: area.y + 1, height: 2 * rows, ..area }, None);
     if area.width >= layout::WIDE {

@@ -114,7 +114,7 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &Row<'_>, chosen: bool, columns: &Col
             ];
             let span = if columns.full { SPAN } else { SCHED };
             pieces.push(piece(Role::Muted, format!(" {}", left(&users, span))));
-            pieces.extend(figures(entry.partition_rates.get(&partition.name), columns, Role::Muted));
+            pieces.extend(figures(entry.shown_partition_rates(&partition.name), columns, Role::Muted));
             pen.line(area, &pieces);
         }
     }
@@ -158,7 +158,7 @@ fn device<'a>(entry: &Entry, depth: usize, columns: &Columns, marker: Piece<'a>)
         out.push(piece(Role::Text, text));
     }
     if entry.live() {
-        out.extend(figures(entry.rates.as_ref(), columns, Role::Text));
+        out.extend(figures(entry.shown_rates(), columns, Role::Text));
     } else {
         out.push(piece(Role::Gone, "  gone"));
         return out;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use blktune::app::effect::Effect;
 use blktune::app::key::Key;
-use blktune::app::message::{HostLine, Message};
+use blktune::app::message::{HostLine, Message, When};
 use blktune::app::model::{Model, Options, PresetRow};
 use blktune::app::update::update;
 use blktune::config::theme::Theme;
@@ -171,7 +171,7 @@ pub fn sample(devices: &[Device], load: f64) -> Message {
         }
         rows.push((RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, figures));
     }
-    Message::Rates { at: Nanos(0), rows }
+    Message::Rates { at: Nanos(0), when: When::default(), rows }
 }
 
 /// A queue with the given scheduler and what goes with it.
