@@ -549,6 +549,7 @@ fn a_quiet_second_changes_nothing_on_the_screen() {
     let mut s = Screen::live(120, 40);
     let quiet = fleet();
     for _ in 0..400 {
+        s.seconds(1);
         s.send(sample(&quiet, 0.0));
     }
     let before = s.buffer();
