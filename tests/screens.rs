@@ -3,7 +3,7 @@
 mod support;
 
 use blktune::app::effect::{Effect, RunTarget};
-use blktune::app::message::{Level, Message, UndoStep};
+use blktune::app::message::{Level, Message, UndoStep, When};
 use blktune::config::color::ColorDepth;
 use blktune::config::theme::Theme;
 use blktune::sys::name::KernelName;
@@ -97,7 +97,7 @@ fn the_first_sample_knows_nothing_yet() {
             .iter()
             .map(|d| (RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, Rates::default()))
             .collect();
-        s.send(Message::Rates { at: Nanos(0), rows });
+        s.send(Message::Rates { at: Nanos(0), when: When::default(), rows });
         s
     };
     pictures("devices-first", make);
@@ -549,6 +549,7 @@ fn a_quiet_second_changes_nothing_on_the_screen() {
     let mut s = Screen::live(120, 40);
     let quiet = fleet();
     for _ in 0..400 {
+        s.seconds(1);
         s.send(sample(&quiet, 0.0));
     }
     let before = s.buffer();

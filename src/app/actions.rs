@@ -2,6 +2,7 @@
 
 use super::dialogs::Dialog;
 use super::key::Key;
+use super::look;
 use super::model::{Model, Screen};
 use super::screens::{devices, settings, workload};
 
@@ -93,6 +94,14 @@ pub enum ActionId {
     SortOnce,
     SortFollow,
     SortReverse,
+    Freeze,
+    SampleBack,
+    SampleForward,
+    MinuteBack,
+    MinuteForward,
+    ChartSpan,
+    Faster,
+    Slower,
     KeepFilter,
     DropFilter,
     StageNext,
@@ -247,7 +256,33 @@ pub const TABLE: &[Action] = &[
         "leave them as they were",
         &[Place::Columns],
     ),
-    row(ActionId::ClearFilter, &[Key::Esc], "", "clear the filter", &[Place::Devices]),
+    row(
+        ActionId::Freeze,
+        &[Key::Char('p')],
+        "freeze",
+        "freeze what is shown, or go on; pause or play a record",
+        &[Place::Devices],
+    ),
+    row(ActionId::SampleBack, &[Key::Char('[')], "", "look back to the sample before", &[Place::Devices]),
+    row(
+        ActionId::SampleForward,
+        &[Key::Char(']')],
+        "",
+        "to the next sample; behind the newest live, or a step of the record",
+        &[Place::Devices],
+    ),
+    row(ActionId::MinuteBack, &[Key::Char('{')], "", "look back a minute", &[Place::Devices]),
+    row(
+        ActionId::MinuteForward,
+        &[Key::Char('}')],
+        "",
+        "a minute forward, in a record also behind the newest",
+        &[Place::Devices],
+    ),
+    row(ActionId::ChartSpan, &[Key::Char('t')], "", "chart 2 minutes, 10 minutes, 1 hour", &[Place::Devices]),
+    row(ActionId::Faster, &[Key::Char('+')], "", "play the record faster", &[Place::Devices]),
+    row(ActionId::Slower, &[Key::Char('-')], "", "play the record slower", &[Place::Devices]),
+    row(ActionId::ClearFilter, &[Key::Esc], "", "stop looking back; clear the filter", &[Place::Devices]),
     row(
         ActionId::KeepFilter,
         &[Key::Enter, Key::Down, Key::Up],
@@ -482,6 +517,13 @@ pub fn available(id: ActionId, model: &Model) -> Result<(), String> {
         ActionId::ReviewChanges => settings::can_review(model),
         ActionId::ReviewUndo | ActionId::ReviewRedo | ActionId::GoBack => settings::can_go_back(model),
         ActionId::Confirm => settings::can_confirm(model),
+        ActionId::Freeze
+        | ActionId::SampleBack
+        | ActionId::SampleForward
+        | ActionId::MinuteBack
+        | ActionId::MinuteForward
+        | ActionId::Faster
+        | ActionId::Slower => look::can(id, model),
         ActionId::Hold => match model.dialogs.last() {
             Some(Dialog::Changes(c)) => c.may_hold(),
             _ => Err("nothing is to be written".to_owned()),

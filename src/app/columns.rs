@@ -128,7 +128,7 @@ pub enum Subject<'a> {
 /// Where a column's values come from.
 #[derive(Clone, Copy)]
 enum Source {
-    /// The newest sample.
+    /// The sample that is shown.
     Rates(fn(&Rates) -> Option<f64>),
     /// The queue, which partitions do not have.
     Queue(for<'a> fn(&'a Device) -> Cell<'a>),
@@ -164,8 +164,8 @@ impl Column {
         match (self.source, of) {
             (Source::Rates(figure), of) => {
                 let rates = match of {
-                    Subject::Device(e) => e.rates.as_ref(),
-                    Subject::Partition(e, p) => e.partition_rates.get(&p.name),
+                    Subject::Device(e) => e.shown_rates(),
+                    Subject::Partition(e, p) => e.shown_partition_rates(&p.name),
                 };
                 rates.and_then(figure).map_or(Cell::Unknown, Cell::Number)
             }

@@ -220,7 +220,7 @@ fn filtered(all: &[Place], fleet: &Fleet, filter: &Filter) -> Vec<Place> {
 mod tests {
     use super::*;
     use crate::app::key::Key;
-    use crate::app::message::Message;
+    use crate::app::message::{Message, When};
     use crate::app::model::{Model, Options};
     use crate::app::update::update;
     use crate::sys::device::{DevNum, Device, DeviceId, Partition, QueueSummary, Usage};
@@ -253,7 +253,7 @@ mod tests {
             },
             path: None,
             dm_name: None,
-            kind: if n % 2 == 0 { Kind::Loop } else { Kind::Ssd },
+            kind: if n.is_multiple_of(2) { Kind::Loop } else { Kind::Ssd },
             kind_evidence: String::new(),
             size: Bytes(size),
             model: None,
@@ -276,7 +276,11 @@ mod tests {
                 let key = RowKey { devnum: number(16 * n), name: KernelName::new(&format!("d{n}")).unwrap() };
                 (key, Rates { busy_pct: Some(v), ..Rates::default() })
             };
-            vec![Message::Rates { at: Nanos(0), rows: (0..8).zip(all).map(row).collect() }]
+            vec![Message::Rates {
+                at: Nanos(0),
+                when: When::default(),
+                rows: (0..8).zip(all).map(row).collect(),
+            }]
         });
         let tick = (0u64..60)
             .prop_map(|s| vec![Message::Tick { now: Nanos(s * 1_000_000_000), wall: String::new() }]);

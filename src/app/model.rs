@@ -9,7 +9,9 @@ use crate::workload::job::Job;
 
 use super::dialogs::Dialog;
 use super::fleet::Fleet;
+use super::look::Look;
 use super::message::{HostLine, Level};
+use super::past::{ChartSpan, Past};
 use super::replay::ReplayState;
 use super::run::Run;
 use super::screens::devices::DevicesScreen;
@@ -114,6 +116,12 @@ pub struct Model {
     pub workload: WorkloadScreen,
     /// Screen 7.
     pub messages: MessagesScreen,
+    /// The times of the samples.
+    pub past: Past,
+    /// What the charts show of it.
+    pub chart_span: ChartSpan,
+    /// The moment that screen 1 shows; None if it shows the newest.
+    pub look: Option<Look>,
     /// Where the record is that is shown; None if the screen is live.
     pub replay: Option<ReplayState>,
     /// The run, going or ended.

@@ -16,7 +16,7 @@ use super::model::{Model, Rights, STATUS_STAYS, Screen};
 use super::outcome;
 use super::purpose::Purpose;
 use super::screens::{devices, fields, settings, workload};
-use super::{filter, layout, run::Run};
+use super::{filter, layout, look, run::Run};
 
 /// Takes in what happened and says what is to be done about it.
 #[must_use = "the effects are to be carried out"]
@@ -66,18 +66,23 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             model.height = height;
         }
         Message::Host(host) => model.host = host,
-        Message::Inventory(list) => model.fleet.take_inventory(list, model.now),
-        Message::Rates { rows, .. } => {
-            if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone())
-                && let Some(entry) = model.fleet.get_mut(&id)
-            {
-                entry.keep_history();
+        Message::Inventory(list) => {
+            model.fleet.take_inventory(list, model.now);
+            model.fleet.mark_newcomers(model.past.now(model.now));
+            look::settle(model);
+        }
+        Message::Rates { at, when, rows } => {
+            if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone()) {
+                model.fleet.look_at(&id);
             }
-            model.fleet.take_rates(rows);
+            let seen = model.past.take(at, when);
+            model.fleet.take_rates(rows, seen);
         }
         Message::Replay(state) => model.replay = Some(state),
         Message::Queue { device, state } => {
+            let seen = model.past.now(model.now);
             if let Some(entry) = model.fleet.named_mut(&device) {
+                entry.mark_changes(&state, seen);
                 entry.read_queue(state);
             }
         }
@@ -186,6 +191,7 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::GoSettings if model.screen != Screen::Settings => return open_settings(model),
         ActionId::EditFilter => model.devices.typing = true,
         ActionId::KeepFilter => model.devices.typing = false,
+        ActionId::ClearFilter if model.look.is_some() => look::live(model),
         ActionId::DropFilter | ActionId::ClearFilter => {
             model.devices.typing = false;
             model.devices.filter.clear();
@@ -261,6 +267,14 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         }
         ActionId::Help => model.dialogs.push(Dialog::Help { top: 0 }),
         ActionId::Quit => return quit(model),
+        ActionId::Freeze
+        | ActionId::SampleBack
+        | ActionId::SampleForward
+        | ActionId::MinuteBack
+        | ActionId::MinuteForward
+        | ActionId::ChartSpan
+        | ActionId::Faster
+        | ActionId::Slower => return look::act(model, id),
     }
     Vec::new()
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crossbeam_channel::Sender;
 
 use super::event::Event;
-use crate::app::message::{HostLine, Level, Message};
+use crate::app::message::{HostLine, Level, Message, When};
 use crate::clock::{Clock, SystemClock};
 use crate::sys::attr;
 use crate::sys::diskstats;
@@ -49,7 +49,8 @@ pub fn run(root: &SysRoot, events: &Sender<Event>, mut host: Host, mut line: Hos
         let figures = match take(root, &clock) {
             Ok(sample) => tracker.next(&sample).map(|frame| {
                 let rows = frame.devices.into_iter().map(|d| (d.key, d.rates)).collect();
-                Message::Rates { at: frame.monotonic, rows }
+                let when = When { boot: sample.boot, wall: Some(jiff::Zoned::now().datetime()) };
+                Message::Rates { at: frame.monotonic, when, rows }
             }),
             Err(_) if failed => None,
             Err(e) => {
