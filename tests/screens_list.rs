@@ -10,6 +10,7 @@ use blktune::app::effect::Effect;
 use blktune::app::key::Key;
 use blktune::app::message::{Message, When};
 use blktune::app::model::{Model, Options};
+use blktune::app::past::ChartSpan;
 use blktune::app::screens::devices::{Row, rows};
 use blktune::config::view::{SortWords, View};
 use blktune::sys::device::Device;
@@ -328,7 +329,7 @@ fn remembered(view: View) -> Screen {
 #[test]
 fn what_was_chosen_comes_back_and_words_of_other_versions_stay_in_the_file() {
     let mut s = Screen::live(80, 24);
-    s.keys("o j jj <Enter>sjjjjjjjrf");
+    s.keys("o j jj <Enter>sjjjjjjjrft");
     let view = saved(&s).unwrap();
     let mut file = view.clone();
     file.columns.as_mut().unwrap().extend(["size_of_moon".to_owned(), "busy".to_owned()]);
@@ -340,6 +341,7 @@ fn what_was_chosen_comes_back_and_words_of_other_versions_stay_in_the_file() {
     assert_eq!(head(&t), head(&s));
     assert!(head(&t).contains("busyv"), "{}", head(&t));
     assert_eq!(t.model.fleet.order(), s.model.fleet.order());
+    assert_eq!(t.model.chart_span, ChartSpan::TenMinutes);
     t.keys("o<Enter>");
     assert_eq!(saved(&t), None, "nothing was changed");
     t.keys("oj <Enter>");

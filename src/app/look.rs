@@ -118,6 +118,7 @@ pub(super) fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
             if let Some(look) = model.look {
                 look_at(model, look.moment);
             }
+            return vec![super::view::remember(model)];
         }
         ActionId::Freeze if model.replay.is_some() => {
             let plays = model.look.is_none() && model.replay.as_ref().is_some_and(|r| r.playing);

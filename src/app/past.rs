@@ -45,6 +45,9 @@ pub enum ChartSpan {
 }
 
 impl ChartSpan {
+    /// All of them.
+    pub const ALL: [ChartSpan; 3] = [ChartSpan::TwoMinutes, ChartSpan::TenMinutes, ChartSpan::Hour];
+
     /// The next in the cycle.
     #[must_use]
     pub const fn next(self) -> Self {

@@ -1,11 +1,13 @@
-//! What is remembered of the list from one start to the next, in words as the file has them.
+//! What is remembered of the list and the charts from one start to the next, in words as the file has them.
 
 use crate::config::view::{SortWords, View};
+use crate::units::Nanos;
 
 use super::columns::{self, ColumnId};
 use super::effect::Effect;
 use super::model::Model;
 use super::order::Order;
+use super::past::ChartSpan;
 
 /// Takes over what was remembered. Words that are no columns are left out, and stay in the file.
 pub(super) fn recall(model: &mut Model, view: View) {
@@ -24,7 +26,13 @@ pub(super) fn recall(model: &mut Model, view: View) {
     {
         model.fleet.order_at_start(Order { column: column.id, reversed: sort.reversed, follow: sort.follow });
     }
+    let asked = |span: &ChartSpan| view.chart_seconds.is_some_and(|s| span.length() == seconds(s));
+    model.chart_span = ChartSpan::ALL.into_iter().find(asked).unwrap_or_default();
     model.view = view;
+}
+
+const fn seconds(n: u64) -> Nanos {
+    Nanos(n.saturating_mul(Nanos::SECOND.0))
 }
 
 /// Has what is chosen now remembered.
@@ -42,5 +50,7 @@ pub(super) fn remember(model: &mut Model) -> Effect {
         reversed: order.reversed,
         follow: order.follow,
     });
+    let span = model.chart_span;
+    model.view.chart_seconds = (span != ChartSpan::default()).then(|| span.length().0 / Nanos::SECOND.0);
     Effect::SaveView(model.view.clone())
 }

@@ -21,6 +21,9 @@ pub struct View {
     /// The columns of the list behind the name, by their words; None for the default ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<String>>,
+    /// How much time the charts show; None for the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chart_seconds: Option<u64>,
     /// The order of the list; None for that of names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sort: Option<SortWords>,
@@ -135,7 +138,8 @@ mod tests {
         View {
             columns: Some(vec!["size".to_owned(), "busy".to_owned(), "of the future".to_owned()]),
             sort: Some(SortWords { column: "busy".to_owned(), reversed: true, follow: true }),
-            other: toml::from_str("chart = 600\n[later]\nx = 'y'\n").unwrap(),
+            chart_seconds: Some(600),
+            other: toml::from_str("colour = 3\n[later]\nx = 'y'\n").unwrap(),
         }
     }
 
