@@ -2,8 +2,8 @@
 
 pub mod conductor;
 pub mod control;
-mod devices;
 mod device_facts;
+mod devices;
 pub mod event;
 pub mod event_loop;
 pub mod hold;
@@ -23,4 +23,5 @@ pub mod supervisor;
 pub mod terminal;
 pub mod thread;
 mod users;
+pub mod view_file;
 pub mod watcher;

@@ -16,7 +16,7 @@ use self::pace::{Pace, gap};
 use super::event::Event;
 use super::record_reader::RecordReader;
 use super::watcher::Ask;
-use crate::app::message::{Level, Message};
+use crate::app::message::{Level, Message, When};
 use crate::app::replay::{ReplayOrder, ReplayState};
 use crate::clock::Clock;
 use crate::sys::attr::clean;
@@ -209,7 +209,10 @@ impl Replay {
         if let Some(frame) = self.tracker.next(&sample) {
             let total = Some(Box::new(total::total(&frame, &line.leaves()).rates));
             let rows = frame.devices.into_iter().map(|d| (d.key, d.rates)).collect();
-            send(Message::Rates { at: frame.monotonic, rows, total });
+            // As it was where it was recorded: the zone behind it is no part of what is shown.
+            let wall = line.wall.as_deref().and_then(|w| w.get(..19)?.parse().ok());
+            let when = When { boot: line.boot, wall };
+            send(Message::Rates { at: frame.monotonic, when, rows, total });
         }
         match self.read() {
             Ok(next) => {
