@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::layer::Layer;
 use super::name::KernelName;
@@ -97,7 +97,7 @@ impl DeviceId {
 
 /// What a device is, as far as it can be shown. No claim is made about the medium of virtual or USB devices:
 /// their rotational flag is only what they report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A SCSI or ATA device that reports rotation.
@@ -196,7 +196,7 @@ impl fmt::Display for Usage {
 }
 
 /// The sorts of use that can be seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UsageKind {
     /// A file system mounted at `what`.
@@ -215,6 +215,8 @@ pub enum UsageKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reading {
+    /// A row of `/proc/diskstats` in a record is all there is: not even the size is known.
+    Row,
     /// Name, number and size alone; all else is as yet unknown.
     Sketch,
     /// Everything.
@@ -352,6 +354,7 @@ impl Device {
         let name = self.id.name.sysfs();
         let boot_area = name.starts_with("mmcblk") && (name.contains("boot") || name.contains("rpmb"));
         let idle_memory = (matches!(self.kind, Kind::Zram) || name.starts_with("ram")) && !self.in_use();
-        self.size.0 == 0 || self.hidden || boot_area || idle_memory
+        let no_medium = self.size.0 == 0 && self.reading != Reading::Row;
+        no_medium || self.hidden || boot_area || idle_memory
     }
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::attr;
 use super::name::KernelName;
 
 /// The work of a stacked device, told by the prefix of device mapper's uuid (which lvm2, cryptsetup, multipath-tools and
 /// kpartx set), by `md/` or by `bcache/`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
     /// A logical volume of LVM.

@@ -11,6 +11,7 @@ pub mod host;
 pub mod inventory;
 pub mod kind;
 pub mod layer;
+pub mod leaf;
 pub mod loopdev;
 mod mounts;
 pub mod name;
