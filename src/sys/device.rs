@@ -19,6 +19,9 @@ pub struct DevNum {
 }
 
 impl DevNum {
+    /// The number of no device: what rows of devices without a number carry.
+    pub const NONE: DevNum = DevNum { major: 0, minor: 0 };
+
     /// Parses `MAJ:MIN` as in the `dev` attribute and mountinfo.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
