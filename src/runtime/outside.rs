@@ -8,13 +8,19 @@ use crossbeam_channel::Sender;
 use super::conductor::{Conductor, Order};
 use super::control::Control;
 use super::event::Event;
+use super::replay::LOOKED_AT;
+use super::view_file::ViewFile;
 use super::watcher::{Ask, Asks};
 use crate::app::effect::Effect;
 use crate::app::message::{Level, Message};
+use crate::app::replay::ReplayOrder;
 use crate::sys::root::SysRoot;
 
 /// How long a run may take to end after it was told to: less than the supervisor's patience with the whole program.
 const RUN_ENDS_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long what was chosen may take to be written at the end. It is a nicety; the prompt is not kept for it.
+const VIEW_WRITTEN_WITHIN: Duration = Duration::from_millis(250);
 
 /// Everything outside of the state.
 pub struct Outside {
@@ -23,12 +29,14 @@ pub struct Outside {
     asks: Asks,
     control: Option<Control>,
     scratch: PathBuf,
+    view: ViewFile,
     run: Option<Conductor>,
+    replay: Option<Sender<ReplayOrder>>,
 }
 
 impl Outside {
     /// `control` is None where nothing can be changed (a captured tree); `scratch` is what a run on a
-    /// scratch file reads: a directory to make one in, or one that is there.
+    /// scratch file reads: a directory to make one in, or one that is there; `state` is where choices are remembered.
     #[must_use]
     pub fn new(
         root: SysRoot,
@@ -36,8 +44,16 @@ impl Outside {
         asks: Asks,
         control: Option<Control>,
         scratch: PathBuf,
+        state: Option<PathBuf>,
     ) -> Self {
-        Self { root, events, asks, control, scratch, run: None }
+        let view = ViewFile::new(state, events.clone());
+        Self { root, events, asks, control, scratch, view, run: None, replay: None }
+    }
+
+    /// With a record's source in place of the host: it takes the orders, and nothing can be changed or run.
+    #[must_use]
+    pub fn replaying(self, orders: Sender<ReplayOrder>) -> Self {
+        Self { replay: Some(orders), ..self }
     }
 
     /// Carries out one effect, or starts to.
@@ -47,27 +63,27 @@ impl Outside {
             Effect::Watch(names) => self.ask(Ask::Watch(names)),
             Effect::Apply { device, changes, revert_after } => match &self.control {
                 Some(control) => control.apply(device, changes, revert_after),
-                None => self.tell(Message::Applied { device, result: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::Applied { device, result: Err(self.why_not()) }),
             },
             Effect::PlanUndo { device } => match &self.control {
                 Some(control) => control.plan_undo(device),
-                None => self.tell(Message::UndoPlan { device, plan: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::UndoPlan { device, plan: Err(self.why_not()) }),
             },
             Effect::Undo { device } => match &self.control {
                 Some(control) => control.undo(device),
-                None => self.tell(Message::UndoDone { device, result: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::UndoDone { device, result: Err(self.why_not()) }),
             },
             Effect::PlanRedo { device } => match &self.control {
                 Some(control) => control.plan_redo(device),
-                None => self.tell(Message::RedoPlan { device, plan: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::RedoPlan { device, plan: Err(self.why_not()) }),
             },
             Effect::Redo { device } => match &self.control {
                 Some(control) => control.redo(device),
-                None => self.tell(Message::RedoDone { device, result: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::RedoDone { device, result: Err(self.why_not()) }),
             },
             Effect::ReadBoot { device } => match &self.control {
                 Some(control) => control.read_boot(device),
-                None => self.tell(Message::BootState { device, state: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::BootState { device, state: Err(self.why_not()) }),
             },
             Effect::Confirm { device } => {
                 if let Some(control) = &self.control {
@@ -78,6 +94,9 @@ impl Outside {
                 if let Some(control) = &self.control {
                     control.give_up(&device);
                 }
+            }
+            Effect::StartRun { .. } if self.replay.is_some() => {
+                self.tell(Message::RunFinished(Err(self.why_not())));
             }
             Effect::StartRun { .. } if !self.root.is_live() => {
                 self.tell(Message::RunFinished(Err(
@@ -96,18 +115,31 @@ impl Outside {
                     run.stop();
                 }
             }
-            // There is no record to replay; and the loop ends on Quit and does not pass it on.
-            Effect::Replay(_) | Effect::Quit => {}
+            Effect::Replay(order) => {
+                // A source that has ended takes no orders, and was told of by its thread.
+                let _ = self.replay.as_ref().map(|orders| orders.send(order));
+            }
+            Effect::SaveView(view) => self.view.save(view),
+            // The loop ends on it and does not pass it on.
+            Effect::Quit => {}
         }
     }
 
     /// Stops what is going on. The words say what could not be stopped in time.
     #[must_use]
     pub fn leave(self) -> Option<String> {
+        if let Some(run) = &self.run {
+            run.stop();
+        }
+        self.view.finish(VIEW_WRITTEN_WITHIN);
         let run = self.run?;
-        run.stop();
         let ended = run.join(RUN_ENDS_WITHIN);
         (!ended).then(|| "the run's device does not answer; its threads were left behind".to_owned())
+    }
+
+    fn why_not(&self) -> String {
+        let reason = if self.replay.is_some() { LOOKED_AT } else { CAPTURED };
+        reason.to_owned()
     }
 
     fn ask(&self, ask: Ask) {

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
+use super::attr::is_unsafe;
+
 /// A block device's kernel name (`sda`, `nvme0n1`, `cciss/c0d0`).
 ///
 /// Kept in the spelling of sysfs, where the kernel writes `!` for `/`; shown in the spelling of
 /// `/proc/diskstats` and `/dev`. A value of this type is a single safe path component: not empty, not `.` or
-/// `..`, no `/`, no NUL, no control characters. A copy shares the text: names are kept for every row of every sample.
+/// `..`, no `/`, no NUL, no control characters, none that make a line read as something else. A copy shares the text:
+/// names are kept for every row of every sample.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelName(Arc<str>);
 
@@ -19,7 +22,7 @@ impl KernelName {
     pub fn new(text: &str) -> Option<Self> {
         let sysfs = text.replace('/', "!");
         let parts_ok = text.split('/').all(|p| !p.is_empty() && p != "." && p != "..");
-        let chars_ok = sysfs.chars().all(|c| !c.is_control() && c != '\0');
+        let chars_ok = sysfs.chars().all(|c| !is_unsafe(c));
         // DISK_NAME_LEN is 32; partitions and hostile trees may be longer, but never than a file name.
         let length_ok = (1..=255).contains(&sysfs.len());
         (parts_ok && chars_ok && length_ok && sysfs != "." && sysfs != "..").then(|| Self(sysfs.into()))
@@ -158,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_could_leave_the_directory_is_no_name() {
-        for bad in ["", ".", "..", "/", "../sda", "sda/..", "a//b", "sd\u{1b}[2J", "sd\0a"] {
+        for bad in ["", ".", "..", "/", "../sda", "sda/..", "a//b", "sd\u{1b}[2J", "sd\0a", "sd\u{202e}a"] {
             assert!(KernelName::new(bad).is_none(), "{bad:?}");
         }
     }

@@ -4,6 +4,7 @@ pub mod delta;
 pub mod note;
 mod paths;
 pub mod rates;
+pub mod recording;
 pub mod sample;
 pub mod series;
 pub mod total;

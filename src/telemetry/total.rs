@@ -32,6 +32,11 @@ impl Leaves {
         self.known.retain(|name, _| keep(name));
     }
 
+    /// What sysfs says and the name would not have told.
+    pub fn surprises(&self) -> impl Iterator<Item = (&KernelName, bool)> {
+        self.known.iter().map(|(name, leaf)| (name, *leaf)).filter(|(name, leaf)| leaf_by_name(name) != *leaf)
+    }
+
     /// Whether the bytes of this whole device count.
     #[must_use]
     pub fn counts(&self, name: &KernelName) -> bool {

@@ -12,6 +12,7 @@ pub mod privileged;
 pub mod processes;
 pub mod pty;
 pub mod scenes;
+pub mod synthetic;
 pub mod throttle;
 
 use tempfile::TempDir;

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use blktune::app::effect::Effect;
 use blktune::app::key::Key;
-use blktune::app::message::{HostLine, Message};
+use blktune::app::message::{HostLine, Message, When};
 use blktune::app::model::{Model, Options, PresetRow};
 use blktune::app::update::update;
 use blktune::config::theme::Theme;
-use blktune::sys::device::{DevNum, Device, DeviceId, Kind, Partition, QueueSummary, Usage, UsageKind};
+use blktune::sys::device::{
+    DevNum, Device, DeviceId, Kind, Partition, QueueSummary, Reading, Usage, UsageKind,
+};
 use blktune::sys::name::KernelName;
 use blktune::sys::queue::{Attribute, QueueState, SchedulerList};
 use blktune::telemetry::rates::Rates;
@@ -43,6 +45,10 @@ pub fn device(text: &str, minor: u32) -> Device {
         dm_name: None,
         kind: Kind::Ssd,
         kind_evidence: String::new(),
+        layer: None,
+        backing_file: None,
+        reading: Reading::Whole,
+        used_by_complete: true,
         size: Bytes(GIB),
         model: None,
         removable: false,
@@ -64,6 +70,7 @@ pub fn summary(active: &str, rotational: bool, read_ahead: u64, requests: u64) -
         nr_requests: Some(requests),
         logical_block: Some(Bytes(512)),
         iostats: Some(true),
+        zoned: None,
     }
 }
 
@@ -83,7 +90,7 @@ pub fn partition(of: &Device, number: u32, size: u64, used_by: Vec<Usage>) -> Pa
 }
 
 pub fn used(kind: UsageKind, what: &str) -> Usage {
-    Usage { kind, what: what.to_owned() }
+    Usage::new(kind, what)
 }
 
 /// A host with an NVMe device with partitions and device mapper on it, a disk, a USB disk and unused loop devices.
@@ -171,7 +178,7 @@ pub fn sample(devices: &[Device], load: f64) -> Message {
         }
         rows.push((RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, figures));
     }
-    Message::Rates { at: Nanos(0), rows, total: None }
+    Message::Rates { at: Nanos(0), when: When::default(), rows, total: None }
 }
 
 /// A queue with the given scheduler and what goes with it.
@@ -269,7 +276,7 @@ pub struct Screen {
 impl Screen {
     /// A screen of this size on which nothing happened yet.
     pub fn bare(width: u16, height: u16, ascii: bool) -> Self {
-        let options = Options { ascii, presets: presets(), choose: None };
+        let options = Options { ascii, presets: presets(), ..Options::default() };
         let mut s = Self {
             model: Model::new(options),
             theme: Theme::default(),
@@ -309,7 +316,15 @@ impl Screen {
         }
     }
 
-    pub fn send(&mut self, message: Message) {
+    /// Takes in a message. A sample that does not say when it was taken is taken now.
+    pub fn send(&mut self, mut message: Message) {
+        if let Message::Rates { at, when, .. } = &mut message
+            && at.0 == 0
+        {
+            *at = Nanos(self.now);
+            let start = jiff::civil::date(2026, 12, 2).at(10, 42, 0, 0);
+            when.wall = start.checked_add(jiff::SignedDuration::from_nanos(self.now.cast_signed())).ok();
+        }
         let effects = update(&mut self.model, message);
         self.effects.extend(effects);
     }
@@ -319,6 +334,15 @@ impl Screen {
         self.now += n * 1_000_000_000;
         let now = Nanos(self.now);
         self.send(Message::Tick { now, wall: "10:42".to_owned() });
+    }
+
+    /// A sample a second for so long; the load of each from its number.
+    pub fn load(&mut self, seconds: u64, load: impl Fn(u64) -> f64) {
+        let devices = fleet();
+        for i in 0..seconds {
+            self.seconds(1);
+            self.send(sample(&devices, load(i)));
+        }
     }
 
     /// Presses keys, written as they are read: letters stand for themselves, `<Enter>` and the like for keys.
