@@ -87,8 +87,12 @@ pub fn words(marks: &[&Mark]) -> String {
     let group = |group: &[&Mark]| {
         let (first, rest) = group.split_first()?;
         let by = first.by().map(|by| format!(" ({})", by.words())).unwrap_or_default();
-        let rest: String = rest.iter().map(|m| format!(", {}", m.what())).collect();
-        Some(format!("{} {}{by}{rest}", first.seen.time(), first.what()))
+        let mut text = format!("{} {}{by}", first.seen.time(), first.what());
+        for mark in rest {
+            text.push_str(", ");
+            text.push_str(&mark.what());
+        }
+        Some(text)
     };
     marks.chunk_by(same).filter_map(group).collect::<Vec<_>>().join("; ")
 }
