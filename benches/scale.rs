@@ -106,7 +106,7 @@ impl Bench {
             std::iter::once(own).chain(parts).map(move |key| (key, rates(i as u64 + self.now)))
         });
         let at = Nanos(self.now * 1_000_000_000);
-        Message::Rates { at, when: When::default(), rows: rows.collect() }
+        Message::Rates { at, when: When::default(), rows: rows.collect(), total: None }
     }
 }
 

@@ -47,6 +47,8 @@ pub enum Message {
         when: When,
         /// The rows, partitions included.
         rows: Vec<(RowKey, Rates)>,
+        /// All leaves together (see [`crate::telemetry::total`]); None where nobody adds them up.
+        total: Option<Box<Rates>>,
     },
     /// Where the record's source is, where the screen is on a record.
     Replay(ReplayState),

@@ -10,7 +10,7 @@ use super::dialogs::Dialog;
 use super::fleet::Fleet;
 use super::look::Look;
 use super::message::{HostLine, Level};
-use super::past::{ChartSpan, Past};
+use super::past::{ChartSpan, Moment, Past};
 use super::replay::ReplayState;
 use super::run::Run;
 use super::screens::devices::DevicesScreen;
@@ -155,6 +155,14 @@ impl Model {
         match &self.rights {
             Rights::ReadOnly(why) => Some(why),
             Rights::Unknown | Rights::Write => None,
+        }
+    }
+
+    /// The moment at which something is seen now. On a record the clock of this host says nothing.
+    pub(super) fn seen(&self) -> Moment {
+        match &self.replay {
+            Some(_) => self.past.newest().unwrap_or_default(),
+            None => self.past.now(self.now),
         }
     }
 

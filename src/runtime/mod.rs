@@ -2,6 +2,7 @@
 
 pub mod conductor;
 pub mod control;
+mod device_facts;
 pub mod event;
 pub mod event_loop;
 pub mod hold;
@@ -9,6 +10,10 @@ pub mod inbox;
 pub mod input;
 pub mod keeper;
 pub mod outside;
+pub mod record_reader;
+pub mod recorder;
+pub mod recording;
+pub mod replay;
 pub mod sampler;
 pub mod screen;
 pub mod signals;

@@ -8,9 +8,11 @@ use crossbeam_channel::Sender;
 use super::conductor::{Conductor, Order};
 use super::control::Control;
 use super::event::Event;
+use super::replay::LOOKED_AT;
 use super::watcher::{Ask, Asks};
 use crate::app::effect::Effect;
 use crate::app::message::{Level, Message};
+use crate::app::replay::ReplayOrder;
 use crate::sys::root::SysRoot;
 
 /// How long a run may take to end after it was told to: less than the supervisor's patience with the whole program.
@@ -24,6 +26,7 @@ pub struct Outside {
     control: Option<Control>,
     scratch: PathBuf,
     run: Option<Conductor>,
+    replay: Option<Sender<ReplayOrder>>,
 }
 
 impl Outside {
@@ -37,7 +40,13 @@ impl Outside {
         control: Option<Control>,
         scratch: PathBuf,
     ) -> Self {
-        Self { root, events, asks, control, scratch, run: None }
+        Self { root, events, asks, control, scratch, run: None, replay: None }
+    }
+
+    /// With a record's source in place of the host: it takes the orders, and nothing can be changed or run.
+    #[must_use]
+    pub fn replaying(self, orders: Sender<ReplayOrder>) -> Self {
+        Self { replay: Some(orders), ..self }
     }
 
     /// Carries out one effect, or starts to.
@@ -47,27 +56,27 @@ impl Outside {
             Effect::Watch(names) => self.ask(Ask::Watch(names)),
             Effect::Apply { device, changes, revert_after } => match &self.control {
                 Some(control) => control.apply(device, changes, revert_after),
-                None => self.tell(Message::Applied { device, result: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::Applied { device, result: Err(self.why_not()) }),
             },
             Effect::PlanUndo { device } => match &self.control {
                 Some(control) => control.plan_undo(device),
-                None => self.tell(Message::UndoPlan { device, plan: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::UndoPlan { device, plan: Err(self.why_not()) }),
             },
             Effect::Undo { device } => match &self.control {
                 Some(control) => control.undo(device),
-                None => self.tell(Message::UndoDone { device, result: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::UndoDone { device, result: Err(self.why_not()) }),
             },
             Effect::PlanRedo { device } => match &self.control {
                 Some(control) => control.plan_redo(device),
-                None => self.tell(Message::RedoPlan { device, plan: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::RedoPlan { device, plan: Err(self.why_not()) }),
             },
             Effect::Redo { device } => match &self.control {
                 Some(control) => control.redo(device),
-                None => self.tell(Message::RedoDone { device, result: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::RedoDone { device, result: Err(self.why_not()) }),
             },
             Effect::ReadBoot { device } => match &self.control {
                 Some(control) => control.read_boot(device),
-                None => self.tell(Message::BootState { device, state: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::BootState { device, state: Err(self.why_not()) }),
             },
             Effect::Confirm { device } => {
                 if let Some(control) = &self.control {
@@ -78,6 +87,9 @@ impl Outside {
                 if let Some(control) = &self.control {
                     control.give_up(&device);
                 }
+            }
+            Effect::StartRun { .. } if self.replay.is_some() => {
+                self.tell(Message::RunFinished(Err(self.why_not())));
             }
             Effect::StartRun { .. } if !self.root.is_live() => {
                 self.tell(Message::RunFinished(Err(
@@ -96,8 +108,12 @@ impl Outside {
                     run.stop();
                 }
             }
-            // There is no record to replay; and the loop ends on Quit and does not pass it on.
-            Effect::Replay(_) | Effect::Quit => {}
+            Effect::Replay(order) => {
+                // A source that has ended takes no orders, and was told of by its thread.
+                let _ = self.replay.as_ref().map(|orders| orders.send(order));
+            }
+            // The loop ends on it and does not pass it on.
+            Effect::Quit => {}
         }
     }
 
@@ -108,6 +124,11 @@ impl Outside {
         run.stop();
         let ended = run.join(RUN_ENDS_WITHIN);
         (!ended).then(|| "the run's device does not answer; its threads were left behind".to_owned())
+    }
+
+    fn why_not(&self) -> String {
+        let reason = if self.replay.is_some() { LOOKED_AT } else { CAPTURED };
+        reason.to_owned()
     }
 
     fn ask(&self, ask: Ask) {

@@ -115,7 +115,7 @@ pub fn clean(bytes: &[u8]) -> String {
 
 /// Control characters (C0, DEL, C1) and the bidirectional and invisible format characters that can make a line
 /// read as something else.
-fn is_unsafe(c: char) -> bool {
+pub(super) fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::name::KernelName;
 use super::queue::SchedulerList;
@@ -81,7 +81,7 @@ impl DeviceId {
 
 /// What a device is, as far as it can be shown. No claim is made about the medium of virtual or USB devices:
 /// their rotational flag is only what they report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A SCSI or ATA device that reports rotation.
@@ -156,7 +156,7 @@ impl fmt::Display for Usage {
 }
 
 /// The sorts of use that can be seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UsageKind {
     /// A file system mounted at `what`.

@@ -8,6 +8,7 @@ pub mod fault;
 pub mod host;
 pub mod inventory;
 pub mod kind;
+pub mod leaf;
 pub mod loopdev;
 pub mod name;
 pub mod process;

@@ -171,7 +171,7 @@ pub fn sample(devices: &[Device], load: f64) -> Message {
         }
         rows.push((RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, figures));
     }
-    Message::Rates { at: Nanos(0), when: When::default(), rows }
+    Message::Rates { at: Nanos(0), when: When::default(), rows, total: None }
 }
 
 /// A queue with the given scheduler and what goes with it.
