@@ -198,12 +198,8 @@ fn a_sleep_is_a_gap_of_its_width_on_the_chart() {
         // A minute in the middle was slept through: the clock that measures stood still.
         let at = Nanos((100 + i) * Nanos::SECOND.0);
         let boot = Nanos(at.0 + if i < 30 { 0 } else { 60 * Nanos::SECOND.0 });
-        s.send(Message::Rates {
-            at,
-            when: When { boot: Some(boot), wall: None },
-            rows: rows(50.0),
-            total: None,
-        });
+        let when = When { boot: Some(boot), wall: None };
+        s.send(Message::Rates { at, when, rows: rows(50.0), total: None });
     }
     let line = s.line_with("  write ");
     let chart: String = line.chars().skip(8).take(52).collect();
@@ -247,7 +243,7 @@ fn a_changed_setting_is_marked_and_told_where_it_is_looked_at() {
 /// The words of all marks of a device.
 fn marks(s: &Screen, device: &str) -> Vec<String> {
     let entry = s.model.fleet.get(&s.id(device)).unwrap();
-    entry.marks.iter().map(blktune::app::mark::Mark::words).collect()
+    entry.marks.iter().map(|m| blktune::app::mark::words(&[m])).collect()
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use crate::sys::device::{DevNum, Device, DeviceId};
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
+use crate::telemetry::note::Note;
 use crate::telemetry::rates::Rates;
 use crate::telemetry::sample::RowKey;
 use crate::telemetry::series::Series;
@@ -24,8 +25,10 @@ pub const GONE_STAYS: Nanos = Nanos(10_000_000_000);
 /// With more devices in use than this, only those that were looked at keep their past, and of them the last so many.
 const PAST_FOR_ALL: usize = 64;
 
-/// What a sample notes and the axis of the charts marks.
-const MARKED_NOTES: [&str; 2] = ["new device", "counters reset"];
+/// Whether the axis of the charts marks what a sample notes: what breaks the past in two, not what lasts.
+const fn marked(note: &Note) -> bool {
+    matches!(note, Note::NewDevice | Note::CountersReset | Note::Suspended(_))
+}
 
 /// What this program left in a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +101,7 @@ pub struct Entry {
     /// It came after the first inventory, and is not marked as new yet.
     came: bool,
     /// What the last sample noted.
-    noted: Vec<String>,
+    noted: Vec<Note>,
 }
 
 impl Entry {
@@ -167,7 +170,10 @@ impl Entry {
         }
         let Some(before) = self.before_work.take().or_else(|| self.queue.clone()) else { return };
         let switched = before.effective("scheduler") != state.effective("scheduler");
-        for name in state.attributes.keys() {
+        let mut names: Vec<&String> = state.attributes.keys().collect();
+        // A switch of scheduler moves others, so it is told first.
+        names.sort_by_key(|n| *n != "scheduler");
+        for name in names {
             // Another scheduler's tunable of the same name is another setting.
             if switched && name.starts_with("iosched/") {
                 continue;
@@ -201,12 +207,10 @@ impl Entry {
         if notes.is_empty() && self.noted.is_empty() {
             return;
         }
-        let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
-        let marked = |n: &&String| MARKED_NOTES.contains(&n.as_str());
-        for note in notes.iter().filter(marked).filter(|n| !self.noted.contains(n)) {
-            self.marks.push(Mark { seen, what: What::Note(note.clone()) });
+        for note in notes.iter().filter(|n| marked(n) && !self.noted.contains(n)) {
+            self.marks.push(Mark { seen, what: What::Note(note.to_string()) });
         }
-        self.noted = notes;
+        self.noted = notes.to_vec();
     }
 
     /// Takes in a reading of the queue. Staged values that the queue has by now are staged no longer.
@@ -430,7 +434,7 @@ impl Fleet {
     pub fn mark_newcomers(&mut self, seen: Moment) {
         for entry in self.entries.iter_mut().filter(|e| e.came) {
             entry.came = false;
-            entry.marks.push(Mark { seen, what: What::Note("new device".to_owned()) });
+            entry.marks.push(Mark { seen, what: What::Note(Note::NewDevice.to_string()) });
         }
     }
 
