@@ -148,7 +148,10 @@ fn the_head_of_multipath_has_the_figures_of_its_paths_also_from_a_record() {
     assert_eq!(head["notes"], serde_json::json!(["from paths"]));
     assert_eq!(head["paths"], serde_json::json!(["nvme0c0n1", "nvme0c1n1"]));
     assert_eq!(row("nvme0c0n1")["path_of"], "nvme0n1");
-    assert_eq!((&line["total"]["read_iops"], &line["total"]["leaves"]), (&Value::from(4000.0), &Value::from(1)));
+    assert_eq!(
+        (&line["total"]["read_iops"], &line["total"]["leaves"]),
+        (&Value::from(4000.0), &Value::from(1))
+    );
     let text = replay(&[]);
     let last = text.trim_end().lines().last().unwrap();
     assert!(last.starts_with("TOTAL") && last.contains("4000"), "{text}");
