@@ -68,7 +68,7 @@ mod tests {
 
         #[test]
         fn large_ranges_stay_inside(n in 1u64..1 << 62, key: u64, pick in 0.0f64..1.0) {
-            #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a test's statistics
             let i = ((n as f64 * pick) as u64).min(n - 1);
             prop_assert!(Permutation::new(n, key).of(i) < n);
         }
@@ -80,7 +80,7 @@ mod tests {
         let n = 4096u64;
         for key in 1..5 {
             let p = Permutation::new(n, key);
-            #[allow(clippy::cast_precision_loss)]
+            #[allow(clippy::cast_precision_loss)] // a test's statistics
             let d2: f64 = (0..n).map(|i| (i as f64 - p.of(i) as f64).powi(2)).sum();
             #[allow(clippy::cast_precision_loss)]
             let rho = 1.0 - 6.0 * d2 / (n as f64 * (n as f64 * n as f64 - 1.0));
