@@ -190,6 +190,8 @@ fn some_result() -> impl Strategy<Value = Message> {
                 window_s: v.unwrap_or_default(),
                 jobs: Vec::new(),
                 total,
+                fairness: None,
+                promises: Vec::new(),
                 device: None,
                 cpu: CpuUse::default(),
                 settings_before: BTreeMap::new(),

@@ -20,7 +20,8 @@ use blktune::sys::queue::{Attribute, QueueState, SchedulerList};
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
 use blktune::units::{Bytes, Kib, Nanos};
-use blktune::workload::job::{EngineKind, Job, Rw};
+use blktune::workload::job::{Job, Rw};
+use blktune::workload::preset;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -219,23 +220,10 @@ pub fn queue(active: &str, read_ahead: u64) -> QueueState {
 }
 
 pub fn job(name: &str, rw: Rw, bs: u64, iodepth: u32) -> Job {
-    Job {
-        name: name.to_owned(),
-        rw,
-        bs: Bytes(bs),
-        iodepth,
-        numjobs: 1,
-        engine: EngineKind::IoUring,
-        engine_required: false,
-        direct: true,
-        size: None,
-        offset: Bytes(0),
-        runtime: Duration::from_secs(10),
-        number_ios: None,
-        ramp: Duration::from_secs(2),
-        seed: 1,
-        drop_caches: false,
-    }
+    let mut job = preset::find("randread-4k-qd32").unwrap().jobs().remove(0);
+    (job.name, job.rw) = (name.to_owned(), rw);
+    (job.bs, job.iodepth, job.ramp) = (Bytes(bs), iodepth, Duration::from_secs(2));
+    job
 }
 
 pub fn presets() -> Vec<PresetRow> {
