@@ -55,6 +55,8 @@ pub(super) struct Found {
     pub(super) news: Option<Message>,
     /// Devices came or went.
     pub(super) moved: bool,
+    /// Names that another device bears than before.
+    pub(super) renewed: Vec<KernelName>,
 }
 
 impl DeviceWatch {
@@ -95,11 +97,12 @@ impl DeviceWatch {
                 .devices()
                 .is_empty(),
         };
-        let found = if self.inventory.devices().len() <= FEW {
+        let mut found = if self.inventory.devices().len() <= FEW {
             self.poll_all(moved)
         } else {
             self.poll_some(shown, moved, begin)
         };
+        found.renewed = self.inventory.take_renewed();
         self.polled = Instant::now();
         found
     }
@@ -108,7 +111,7 @@ impl DeviceWatch {
         self.users = Users::with(&self.root, &self.elsewhere, &usage::loop_files(&self.root));
         let changed = self.inventory.read_all(&self.users);
         let news = (moved || changed).then(|| Message::Inventory(self.inventory.devices().to_vec()));
-        Found { news, moved }
+        Found { news, moved, ..Found::default() }
     }
 
     fn poll_some(&mut self, shown: &[KernelName], moved: bool, begin: Instant) -> Found {
@@ -132,6 +135,6 @@ impl DeviceWatch {
         } else {
             Some(Message::Readings(changed))
         };
-        Found { news, moved }
+        Found { news, moved, ..Found::default() }
     }
 }

@@ -130,8 +130,12 @@ impl Watcher {
 
     fn poll_devices(&mut self) -> bool {
         let found = self.devices.poll(&self.watched);
-        if found.moved {
+        if found.moved || !found.renewed.is_empty() {
             self.lookout.look();
+        }
+        for name in &found.renewed {
+            // What was sent is of the device that had the name before.
+            self.last_queues.remove(name);
         }
         found.news.is_none_or(|news| self.send(news))
     }

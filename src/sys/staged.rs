@@ -21,6 +21,8 @@ pub struct Inventory {
     unread: VecDeque<KernelName>,
     /// Where the round of re-reading goes on.
     turn: usize,
+    /// Names that another device bears than before, or that are new.
+    renewed: Vec<KernelName>,
 }
 
 /// What a look at the names found.
@@ -51,6 +53,7 @@ impl Inventory {
             paths: PathsByHead::new(),
             unread: VecDeque::new(),
             turn: 0,
+            renewed: Vec::new(),
         };
         new.put_in_order();
         new
@@ -83,6 +86,7 @@ impl Inventory {
         if moved.is_empty() {
             return Ok(moved);
         }
+        self.renewed.extend(moved.joined.iter().cloned());
         let left: HashSet<&KernelName> = moved.left.iter().collect();
         self.devices.retain(|d| !left.contains(d.name()));
         if !moved.joined.is_empty() {
@@ -128,6 +132,9 @@ impl Inventory {
         for known in &mut self.devices {
             let read = inventory::read_device(&self.root, known.name(), users, &self.paths);
             if let Some(read) = read.filter(|read| read != known) {
+                if !known.id.same_device(&read.id) {
+                    self.renewed.push(read.name().clone());
+                }
                 *known = read;
                 changed = true;
             }
@@ -156,8 +163,17 @@ impl Inventory {
         if *known == read {
             return None;
         }
+        if !known.id.same_device(&read.id) {
+            self.renewed.push(name.clone());
+        }
         known.clone_from(&read);
         Some(read)
+    }
+
+    /// The names that another device bears than before, or that are new, since this was last asked: what is remembered by
+    /// name is no longer true of them.
+    pub fn take_renewed(&mut self) -> Vec<KernelName> {
+        std::mem::take(&mut self.renewed)
     }
 
     /// The bound loop devices that were read, with their files.

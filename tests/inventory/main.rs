@@ -8,6 +8,8 @@
 mod support;
 
 mod expected;
+mod identity;
+mod live;
 mod lsblk;
 mod made;
 mod staged;

@@ -18,7 +18,7 @@ pub mod throttle;
 use tempfile::TempDir;
 
 pub use loopdev::{LoopDevice, loop_device};
-pub use privileged::privileged;
+pub use privileged::{installed, privileged};
 pub use processes::{children, keepers, state_of};
 
 /// The program with a home of its own, so that no test reads or writes the configuration, state or colour settings
