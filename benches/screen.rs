@@ -48,6 +48,8 @@ fn start() -> Result<Running, Error> {
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_blktune"));
     command.env("TERM", "xterm-256color");
     command.env("LC_ALL", "C.UTF-8");
+    // What the person who measures chose in the list is not measured, nor changed.
+    command.env("XDG_STATE_HOME", std::env::temp_dir().join("blktune-bench-has-no-state"));
     Ok((pair.slave.spawn_command(command)?, pair.master))
 }
 

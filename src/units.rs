@@ -167,6 +167,18 @@ pub fn events(v: f64) -> String {
     }
 }
 
+/// A share: `34%`, without decimals.
+#[must_use]
+pub fn percent(v: f64) -> String {
+    if v.is_finite() { format!("{v:.0}%") } else { "-".to_owned() }
+}
+
+/// A whole number as it is.
+#[must_use]
+pub fn whole(v: f64) -> String {
+    if v.is_finite() { format!("{v:.0}") } else { "-".to_owned() }
+}
+
 fn scaled(mut v: f64) -> (f64, &'static str) {
     for unit in ["", "K", "M", "G", "T", "P"] {
         if v < 1023.5 {

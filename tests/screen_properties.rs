@@ -13,9 +13,10 @@ use blktune::app::actions::{Place, place};
 use blktune::app::dialogs::Dialog;
 use blktune::app::effect::Effect;
 use blktune::app::key::Key;
-use blktune::app::message::{HostLine, KernelFigures, Level, Message, UndoStep};
+use blktune::app::message::{HostLine, KernelFigures, Level, Message, UndoStep, When};
 use blktune::app::model::{Model, Options};
 use blktune::app::purpose::Purpose;
+use blktune::app::replay::ReplayState;
 use blktune::app::screens::devices::rows;
 use blktune::app::update::update;
 use blktune::config::theme::Theme;
@@ -39,7 +40,7 @@ const NAMES: [&str; 6] = ["sda", "sdb", "nvme0n1", "dm-0", "md127", "loop7"];
 
 fn key() -> impl Strategy<Value = Key> {
     // The keys that lead somewhere more often than the others.
-    let useful: Vec<Key> = "1237/?scuqexighjklG 4byr".chars().map(Key::Char).collect();
+    let useful: Vec<Key> = "1237/?scuqexighjklG 4byrooJKdf<>:pp[[]{}t+-".chars().map(Key::Char).collect();
     prop_oneof![
         6 => prop::sample::select(useful),
         4 => Just(Key::Enter),
@@ -90,7 +91,14 @@ fn figure() -> impl Strategy<Value = Option<f64>> {
 
 fn some_rates() -> impl Strategy<Value = Message> {
     let row = (prop::sample::select(NAMES.to_vec()), figure(), figure(), any::<u32>());
-    prop::collection::vec(row, 0..6).prop_map(|rows| {
+    let seconds = prop_oneof![3 => 0u64..100, 1 => 0u64..10_000].prop_map(|s| Nanos(s * 1_000_000_000));
+    let boot = prop_oneof![2 => Just(None), 1 => any::<u64>().prop_map(|n| Some(Nanos(n))), 3 => (0u64..10_000).prop_map(|s| Some(Nanos(s * 1_000_000_000)))];
+    let wall = prop_oneof![
+        Just(None),
+        Just(Some(jiff::civil::DateTime::MAX)),
+        Just(Some(jiff::civil::date(2026, 12, 2).at(10, 42, 7, 0)))
+    ];
+    (prop::collection::vec(row, 0..6), seconds, boot, wall).prop_map(|(rows, at, boot, wall)| {
         let rows = rows.into_iter().map(|(text, a, b, n)| {
             let rates = Rates {
                 read_iops: a,
@@ -105,8 +113,17 @@ fn some_rates() -> impl Strategy<Value = Message> {
             let minor = 16 * u32::try_from(text.len()).unwrap();
             (RowKey { devnum: DevNum { major: 8, minor }, name: name(text) }, rates)
         });
-        Message::Rates { at: Nanos(0), rows: rows.collect(), total: None }
+        Message::Rates { at, when: When { boot, wall }, rows: rows.collect(), total: None }
     })
+}
+
+fn some_replay() -> impl Strategy<Value = Message> {
+    ("\\PC{0,60}", any::<u64>(), any::<(bool, bool)>(), figure()).prop_map(
+        |(record, at, (playing, ended), v)| {
+            let speed = v.unwrap_or(1.0);
+            Message::Replay(ReplayState { record, at: Nanos(at), playing, speed, ended })
+        },
+    )
 }
 
 fn some_report() -> impl Strategy<Value = Result<ApplyReport, String>> {
@@ -173,6 +190,8 @@ fn some_result() -> impl Strategy<Value = Message> {
                 window_s: v.unwrap_or_default(),
                 jobs: Vec::new(),
                 total,
+                fairness: None,
+                promises: Vec::new(),
                 device: None,
                 cpu: CpuUse::default(),
                 settings_before: BTreeMap::new(),
@@ -231,6 +250,7 @@ fn message() -> impl Strategy<Value = Message> {
         1 => (figure(), figure())
             .prop_map(|(a, b)| Message::RunKernel(KernelFigures { bytes_per_s: a, request_bytes: b })),
         1 => some_result(),
+        1 => some_replay(),
         1 => "\\PC{0,120}".prop_map(|t| Message::Notice(Level::Warning, t)),
     ]
 }
@@ -306,7 +326,7 @@ fn at_the_settings(model: &mut Model) {
 
 #[test]
 fn nothing_that_happens_breaks_the_screen() {
-    let [writes, thrown, again, confirmed] = [const { Cell::new(0u32) }; 4];
+    let [writes, thrown, again, confirmed, looked] = [const { Cell::new(0u32) }; 5];
     let config = ProptestConfig { cases: 256, source_file: Some(file!()), ..ProptestConfig::default() };
     let all = (
         prop_oneof![
@@ -317,7 +337,12 @@ fn nothing_that_happens_breaks_the_screen() {
         any::<(bool, bool)>(),
     );
     let outcome = TestRunner::new(config).run(&all, |(messages, sizes, (ascii, open))| {
-        let mut model = Model::new(Options { ascii, presets: presets(), choose: Some(name("sdb")) });
+        let mut model = Model::new(Options {
+            ascii,
+            presets: presets(),
+            choose: Some(name("sdb")),
+            ..Options::default()
+        });
         if open {
             at_the_settings(&mut model);
         }
@@ -350,10 +375,16 @@ fn nothing_that_happens_breaks_the_screen() {
                 prop_assert_eq!(Some(seen), offer.clone());
             }
             let rows = rows(&model.fleet, &model.devices);
+            prop_assert!(model.devices.filter.chars().count() <= 80);
             match &model.devices.chosen {
                 Some(chosen) => prop_assert!(rows.iter().any(|r| r.is(chosen))),
                 None => prop_assert!(rows.is_empty()),
             }
+            let columns = model.devices.columns(model.width);
+            prop_assert!(model.devices.scrolled <= columns.len().saturating_sub(1));
+            // Every device is at the moment that is looked at, or none is.
+            prop_assert!(model.fleet.entries().iter().all(|e| e.then.is_some() == model.look.is_some()));
+            looked.set(looked.get() + u32::from(model.look.is_some()));
             if i % 8 == 0 {
                 draw(&model, &theme, (model.width.max(1), model.height.max(1)));
             }
@@ -371,6 +402,7 @@ fn nothing_that_happens_breaks_the_screen() {
         (&thrown, "a held write"),
         (&again, "an undo or redo"),
         (&confirmed, "a confirmation"),
+        (&looked, "a look back"),
     ] {
         assert!(n.get() > 0, "no run came as far as {what}, so nothing was shown");
     }
@@ -407,6 +439,10 @@ fn every_dialog_survives_every_odd_size() {
         "3<Enter>G<Enter>q",
         "<Enter>g<Enter>",
         "/x",
+        "/busy>5 x:y<Enter>llll",
+        "oj Jjjjj ",
+        "sjjr",
+        "sjjf",
         "7",
         "3",
     ] {

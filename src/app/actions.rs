@@ -2,6 +2,7 @@
 
 use super::dialogs::Dialog;
 use super::key::Key;
+use super::look;
 use super::model::{Model, Screen};
 use super::screens::{devices, settings, workload};
 
@@ -36,6 +37,10 @@ pub enum Place {
     Edit,
     /// A question with a few answers.
     Question,
+    /// The columns of the list are chosen.
+    Columns,
+    /// The order of the list is chosen.
+    Order,
 }
 
 impl Place {
@@ -57,6 +62,8 @@ impl Place {
             Place::Reading => "Reading",
             Place::Edit => "Typing a value",
             Place::Question => "Question",
+            Place::Columns => "Columns",
+            Place::Order => "Order",
         }
     }
 }
@@ -74,7 +81,27 @@ pub enum ActionId {
     OpenSettings,
     EditFilter,
     ClearFilter,
+    ScrollLeft,
+    ScrollRight,
+    ChooseColumns,
+    ToggleColumn,
+    ColumnUp,
+    ColumnDown,
+    DefaultColumns,
+    TakeColumns,
+    LeaveColumns,
     Sort,
+    SortOnce,
+    SortFollow,
+    SortReverse,
+    Freeze,
+    SampleBack,
+    SampleForward,
+    MinuteBack,
+    MinuteForward,
+    ChartSpan,
+    Faster,
+    Slower,
     KeepFilter,
     DropFilter,
     StageNext,
@@ -149,6 +176,8 @@ const LISTS: &[Place] = &[
     Place::Help,
     Place::Changes,
     Place::Reading,
+    Place::Columns,
+    Place::Order,
 ];
 
 const fn row(
@@ -172,7 +201,7 @@ pub const TABLE: &[Action] = &[
     ),
     row(
         ActionId::OpenSettings,
-        &[Key::Enter, Key::Right, Key::Char('l')],
+        &[Key::Enter],
         "",
         "open the settings of the device; unfold unused devices",
         &[Place::Devices],
@@ -184,14 +213,76 @@ pub const TABLE: &[Action] = &[
         "show only devices that contain a text",
         &[Place::Devices],
     ),
+    row(ActionId::Sort, &[Key::Char('s')], "sort", "put the list into an order", &[Place::Devices]),
+    row(ActionId::ChooseColumns, &[Key::Char('o')], "columns", "choose the columns", &[Place::Devices]),
     row(
-        ActionId::Sort,
-        &[Key::Char('s')],
-        "sort",
-        "sort once by name, busy, throughput, size",
+        ActionId::ScrollRight,
+        &[Key::Right, Key::Char('l')],
+        "",
+        "to the columns at the right",
         &[Place::Devices],
     ),
-    row(ActionId::ClearFilter, &[Key::Esc], "", "clear the filter", &[Place::Devices]),
+    row(
+        ActionId::ScrollLeft,
+        &[Key::Left, Key::Char('h')],
+        "",
+        "back to those at the left",
+        &[Place::Devices],
+    ),
+    row(
+        ActionId::SortOnce,
+        &[Key::Enter],
+        "sort once",
+        "sort once; rows stay until asked again",
+        &[Place::Order],
+    ),
+    row(
+        ActionId::SortFollow,
+        &[Key::Char('f')],
+        "follow",
+        "sort, and move rows with every sample",
+        &[Place::Order],
+    ),
+    row(ActionId::SortReverse, &[Key::Char('r')], "reverse", "least first, or from Z", &[Place::Order]),
+    row(ActionId::TakeColumns, &[Key::Enter], "take", "take these columns", &[Place::Columns]),
+    row(ActionId::ToggleColumn, &[Key::Char(' ')], "show/hide", "show or hide the column", &[Place::Columns]),
+    row(ActionId::ColumnDown, &[Key::Char('J')], "later", "move the column to the right", &[Place::Columns]),
+    row(ActionId::ColumnUp, &[Key::Char('K')], "earlier", "move the column to the left", &[Place::Columns]),
+    row(ActionId::DefaultColumns, &[Key::Char('d')], "default", "back to the default", &[Place::Columns]),
+    row(
+        ActionId::LeaveColumns,
+        &[Key::Esc, Key::Char('q')],
+        "cancel",
+        "leave them as they were",
+        &[Place::Columns],
+    ),
+    row(
+        ActionId::Freeze,
+        &[Key::Char('p')],
+        "freeze",
+        "freeze what is shown, or go on; pause or play a record",
+        &[Place::Devices],
+    ),
+    row(ActionId::SampleBack, &[Key::Char('[')], "", "look back to the sample before", &[Place::Devices]),
+    row(
+        ActionId::SampleForward,
+        &[Key::Char(']')],
+        "",
+        "to the next sample; behind the newest live, or a step of the record",
+        &[Place::Devices],
+    ),
+    row(ActionId::MinuteBack, &[Key::Char('{')], "", "look back a minute", &[Place::Devices]),
+    row(
+        ActionId::MinuteForward,
+        &[Key::Char('}')],
+        "",
+        "a minute forward, in a record also behind the newest",
+        &[Place::Devices],
+    ),
+    row(ActionId::ChartSpan, &[Key::Char('t')], "", "chart 2 minutes, 10 minutes, 1 hour", &[Place::Devices]),
+    row(ActionId::Faster, &[Key::Char('+')], "", "play the record faster", &[Place::Devices]),
+    row(ActionId::Slower, &[Key::Char('-')], "", "play the record slower", &[Place::Devices]),
+    row(ActionId::ClearFilter, &[Key::Esc], "", "stop looking back; clear the filter", &[Place::Devices]),
     row(
         ActionId::KeepFilter,
         &[Key::Enter, Key::Down, Key::Up],
@@ -340,6 +431,7 @@ pub const TABLE: &[Action] = &[
         &[Place::Question],
     ),
     row(ActionId::Close, &[Key::Esc, Key::Char('q')], "stay", "go back", &[Place::Question]),
+    row(ActionId::Close, &[Key::Esc, Key::Char('q')], "cancel", "leave it as it was", &[Place::Order]),
     row(ActionId::Up, &[Key::Up, Key::Char('k')], "", "up", LISTS),
     row(ActionId::Down, &[Key::Down, Key::Char('j')], "", "down", LISTS),
     row(ActionId::PageUp, &[Key::PageUp, Key::Ctrl('b')], "", "a page up", LISTS),
@@ -390,6 +482,8 @@ pub fn place(model: &Model) -> Place {
         Some(Dialog::Explain(_)) => Place::Reading,
         Some(Dialog::Edit(_)) => Place::Edit,
         Some(Dialog::Back(_) | Dialog::Leave { .. } | Dialog::Busy { .. }) => Place::Question,
+        Some(Dialog::Columns(_)) => Place::Columns,
+        Some(Dialog::Order(_)) => Place::Order,
         None => screen_place(model),
     }
 }
@@ -423,6 +517,13 @@ pub fn available(id: ActionId, model: &Model) -> Result<(), String> {
         ActionId::ReviewChanges => settings::can_review(model),
         ActionId::ReviewUndo | ActionId::ReviewRedo | ActionId::GoBack => settings::can_go_back(model),
         ActionId::Confirm => settings::can_confirm(model),
+        ActionId::Freeze
+        | ActionId::SampleBack
+        | ActionId::SampleForward
+        | ActionId::MinuteBack
+        | ActionId::MinuteForward
+        | ActionId::Faster
+        | ActionId::Slower => look::can(id, model),
         ActionId::Hold => match model.dialogs.last() {
             Some(Dialog::Changes(c)) => c.may_hold(),
             _ => Err("nothing is to be written".to_owned()),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::config::view::View;
 use crate::sys::device::DeviceId;
 use crate::sys::name::KernelName;
 use crate::tuning::change::Change;
@@ -77,6 +78,8 @@ pub enum Effect {
     },
     /// Stop the run; [`super::message::Message::RunFinished`] still comes.
     StopRun,
+    /// Keep this for the next start; a notice comes if that fails.
+    SaveView(View),
     /// To the source of a record, where the screen is on one; answered with [`super::message::Message::Replay`].
     Replay(ReplayOrder),
     /// Leave. A run was stopped before, by an effect of its own.

@@ -1,32 +1,45 @@
 //! The devices the screen knows, each with what was learnt of it since the start.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::sys::device::{DevNum, Device, DeviceId};
-use crate::sys::name::{KernelName, natural_order};
+use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
+use crate::telemetry::note::Note;
 use crate::telemetry::rates::Rates;
 use crate::telemetry::sample::RowKey;
+use crate::telemetry::series::Series;
 use crate::tuning::change::{ApplyReport, Outcome};
 use crate::units::{Kib, Nanos};
 
-use super::history::History;
+use super::columns::{Cell, Subject};
+use super::look::Then;
+use super::mark::{By, Mark, Marks, What};
+use super::order::Order;
+use super::past::Moment;
 use super::purpose::Purpose;
 
 /// How long a device that went stays in the list, struck out.
 pub const GONE_STAYS: Nanos = Nanos(10_000_000_000);
 
-/// With more devices than this, only those that were looked at keep their past.
+/// With more devices in use than this, only those that were looked at keep their past, and of them the last so many.
 const PAST_FOR_ALL: usize = 64;
+
+/// Whether the axis of the charts marks what a sample notes: what breaks the past in two, not what lasts.
+const fn marked(note: &Note) -> bool {
+    matches!(note, Note::NewDevice | Note::CountersReset | Note::Suspended(_))
+}
 
 /// What this program left in a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Left {
     value: Option<String>,
+    before: Option<String>,
     asked: bool,
     /// It is put back unless it is confirmed.
     held: bool,
+    /// It was held, and what it reads next tells whether it was put back.
+    over: bool,
 }
 
 /// Who changed a setting since the start.
@@ -67,7 +80,11 @@ pub struct Entry {
     /// The same for its partitions.
     pub partition_rates: HashMap<KernelName, Rates>,
     /// The past, where it is kept.
-    pub history: Option<History>,
+    pub history: Option<Box<Series>>,
+    /// The figures at the moment that is looked back to; None while there is no such moment.
+    pub then: Option<Box<Then>>,
+    /// What happened to it.
+    pub marks: Marks,
     /// The queue as last read.
     pub queue: Option<QueueState>,
     /// The queue as first read: what `changed` is measured against.
@@ -79,6 +96,12 @@ pub struct Entry {
     /// When what was changed is put back unless it is confirmed, on `CLOCK_MONOTONIC`; None if all is kept.
     pub held: Option<Nanos>,
     left: BTreeMap<String, Left>,
+    /// The queue before the changes that are being written, read while they are: whose they are is known after it.
+    before_work: Option<QueueState>,
+    /// It came after the first inventory, and is not marked as new yet.
+    came: bool,
+    /// What the last sample noted.
+    noted: Vec<Note>,
 }
 
 impl Entry {
@@ -89,12 +112,17 @@ impl Entry {
             rates: None,
             partition_rates: HashMap::new(),
             history: None,
+            then: None,
+            marks: Marks::default(),
             queue: None,
             first_queue: None,
             staged: BTreeMap::new(),
             work: None,
             held: None,
             left: BTreeMap::new(),
+            before_work: None,
+            came: false,
+            noted: Vec::new(),
         }
     }
 
@@ -114,9 +142,75 @@ impl Entry {
         self.hold(None);
     }
 
+    /// The figures to be shown: those of the newest sample, or of the moment that is looked back to.
+    #[must_use]
+    pub fn shown_rates(&self) -> Option<&Rates> {
+        match &self.then {
+            Some(then) => then.rates.as_ref(),
+            None => self.rates.as_ref(),
+        }
+    }
+
+    /// The same of one of its partitions.
+    #[must_use]
+    pub fn shown_partition_rates(&self, name: &KernelName) -> Option<&Rates> {
+        self.then.as_ref().map_or(&self.partition_rates, |t| &t.partition_rates).get(name)
+    }
+
     /// Keeps the past from now on.
     pub fn keep_history(&mut self) {
-        self.history.get_or_insert_with(History::new);
+        self.history.get_or_insert_default();
+    }
+
+    /// Marks what a reading of the queue shows to have changed since the one before. To be told before it is taken in.
+    pub fn mark_changes(&mut self, state: &QueueState, seen: Moment) {
+        if self.work.is_some() {
+            self.before_work = self.before_work.take().or_else(|| self.queue.clone());
+            return;
+        }
+        let Some(before) = self.before_work.take().or_else(|| self.queue.clone()) else { return };
+        let switched = before.effective("scheduler") != state.effective("scheduler");
+        let mut names: Vec<&String> = state.attributes.keys().collect();
+        // A switch of scheduler moves others, so it is told first.
+        names.sort_by_key(|n| *n != "scheduler");
+        for name in names {
+            // Another scheduler's tunable of the same name is another setting.
+            if switched && name.starts_with("iosched/") {
+                continue;
+            }
+            let (Some(old), Some(new)) = (before.effective(name), state.effective(name)) else { continue };
+            if old != new {
+                let by = self.by(name, &new);
+                let what = What::Setting { name: name.clone(), old, new, by };
+                self.marks.push(Mark { seen, what });
+            }
+        }
+        self.left.values_mut().for_each(|l| l.over = false);
+    }
+
+    /// Who made a setting read so.
+    fn by(&self, name: &str, new: &str) -> By {
+        match self.left.get(name) {
+            Some(left) if left.value.as_deref() == Some(new) => match (left.held, left.asked) {
+                (true, _) => By::Held,
+                (false, true) => By::Us,
+                (false, false) => By::SideEffect,
+            },
+            Some(left) if (left.held || left.over) && left.before.as_deref() == Some(new) => By::PutBack,
+            _ => By::Other,
+        }
+    }
+
+    /// Marks what a sample notes, once.
+    fn mark_notes(&mut self, rates: Option<&Rates>, seen: Moment) {
+        let notes = rates.map(|r| r.notes.as_slice()).unwrap_or_default();
+        if notes.is_empty() && self.noted.is_empty() {
+            return;
+        }
+        for note in notes.iter().filter(|n| marked(n) && !self.noted.contains(n)) {
+            self.marks.push(Mark { seen, what: What::Note(note.to_string()) });
+        }
+        self.noted = notes.to_vec();
     }
 
     /// Takes in a reading of the queue. Staged values that the queue has by now are staged no longer.
@@ -165,6 +259,7 @@ impl Entry {
         self.held = until;
         if until.is_none() {
             for left in self.left.values_mut() {
+                left.over = left.held;
                 left.held = false;
             }
         }
@@ -187,11 +282,13 @@ impl Entry {
         for c in &report.changes {
             self.staged.remove(&c.name);
             if matches!(c.outcome, Outcome::Applied | Outcome::Clamped) && !report.rolled_back {
-                self.left.insert(c.name.clone(), Left { value: c.effective.clone(), asked: true, held });
+                let (value, before) = (c.effective.clone(), c.before.clone());
+                self.left.insert(c.name.clone(), Left { value, before, asked: true, held, over: false });
             }
         }
         for s in &report.side_effects {
-            self.left.insert(s.name.clone(), Left { value: s.after.clone(), asked: false, held });
+            let (value, before) = (s.after.clone(), s.before.clone());
+            self.left.insert(s.name.clone(), Left { value, before, asked: false, held, over: false });
         }
     }
 
@@ -215,50 +312,17 @@ impl Entry {
     }
 }
 
-/// What the list is ordered by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
-    /// Name, with numbers as numbers.
-    #[default]
-    Name,
-    /// Busiest first.
-    Busy,
-    /// Most bytes per second first.
-    Throughput,
-    /// Largest first.
-    Size,
-}
-
-impl Sort {
-    /// The next in the cycle.
-    #[must_use]
-    pub const fn next(self) -> Self {
-        match self {
-            Sort::Name => Sort::Busy,
-            Sort::Busy => Sort::Throughput,
-            Sort::Throughput => Sort::Size,
-            Sort::Size => Sort::Name,
-        }
-    }
-
-    /// The word for it.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Sort::Name => "name",
-            Sort::Busy => "busy",
-            Sort::Throughput => "throughput",
-            Sort::Size => "size",
-        }
-    }
-}
-
 /// All known devices, in the order of the list.
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
     known: bool,
     entries: Vec<Entry>,
-    sort: Sort,
+    order: Order,
+    /// The order is of figures that were not known yet when it was asked for.
+    due: bool,
+    revision: u64,
+    /// The last that were looked at, the newest at the end.
+    looked_at: VecDeque<DeviceId>,
 }
 
 impl Fleet {
@@ -266,6 +330,10 @@ impl Fleet {
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    pub(super) fn entries_mut(&mut self) -> &mut [Entry] {
+        &mut self.entries
     }
 
     /// Whether an inventory has come.
@@ -276,8 +344,15 @@ impl Fleet {
 
     /// The order in force.
     #[must_use]
-    pub const fn sort(&self) -> Sort {
-        self.sort
+    pub const fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Another one whenever there may be other devices, other facts about them, or another order. Figures and settings are
+    /// no such facts.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// The device of this identity.
@@ -307,37 +382,59 @@ impl Fleet {
     /// Takes in a new inventory: known devices are brought up to date, new ones join, missing ones count as gone.
     /// The order on the screen does not change, but for newcomers.
     pub fn take_inventory(&mut self, devices: Vec<Device>, now: Nanos) {
-        self.known = true;
-        let mut at: HashMap<KernelName, Vec<usize>> = HashMap::new();
+        let known = std::mem::replace(&mut self.known, true);
+        self.revision += 1;
+        let same = self.known_as(&devices);
+        let mut found = vec![false; self.entries.len()];
+        let mut newcomers = Vec::new();
+        for (device, same) in devices.into_iter().zip(same) {
+            if let Some(i) = same {
+                found[i] = true;
+                self.entries[i].gone_since = None;
+                self.entries[i].device = device;
+            } else {
+                let mut entry = Entry::new(device);
+                entry.came = known;
+                newcomers.push(entry);
+            }
+        }
+        for (entry, found) in self.entries.iter_mut().zip(found) {
+            if !found && entry.gone_since.is_none() {
+                entry.leave(now);
+            }
+        }
+        self.order.let_in(&mut self.entries, newcomers);
+    }
+
+    /// The place of each of these devices, where it is known; none is two of them.
+    fn known_as(&self, devices: &[Device]) -> Vec<Option<usize>> {
+        let mut at: HashMap<&KernelName, Vec<usize>> = HashMap::with_capacity(self.entries.len());
         for (i, e) in self.entries.iter().enumerate() {
-            at.entry(e.device.name().clone()).or_default().push(i);
+            at.entry(e.device.name()).or_default().push(i);
         }
         // One that was renamed keeps number and sequence number.
         let instance = |id: &DeviceId| Some((id.diskseq?, id.devnum?));
         let numbered: HashMap<(u64, DevNum), usize> =
             self.entries.iter().enumerate().filter_map(|(i, e)| Some((instance(&e.device.id)?, i))).collect();
-        let mut seen = vec![false; self.entries.len()];
-        for device in devices {
+        let mut taken = vec![false; self.entries.len()];
+        let place = |device: &Device| {
             let renamed = instance(&device.id).and_then(|n| numbered.get(&n));
             let named = at.get(device.name()).into_iter().flatten();
-            let known = named.chain(renamed).copied().find(|&i| {
-                !seen.get(i).copied().unwrap_or(true) && self.entries[i].device.id.same_device(&device.id)
-            });
-            if let Some(i) = known {
-                seen[i] = true;
-                self.entries[i].gone_since = None;
-                self.entries[i].device = device;
-            } else {
-                self.entries.push(Entry::new(device));
-            }
-        }
-        for (entry, seen) in self.entries.iter_mut().zip(seen) {
-            if !seen && entry.gone_since.is_none() {
-                entry.leave(now);
-            }
-        }
-        if self.sort == Sort::Name {
-            self.order();
+            let found = named
+                .chain(renamed)
+                .copied()
+                .find(|&i| !taken[i] && self.entries[i].device.id.same_device(&device.id))?;
+            taken[found] = true;
+            Some(found)
+        };
+        devices.iter().map(place).collect()
+    }
+
+    /// Marks the devices that came with the last inventory as new.
+    pub fn mark_newcomers(&mut self, seen: Moment) {
+        for entry in self.entries.iter_mut().filter(|e| e.came) {
+            entry.came = false;
+            entry.marks.push(Mark { seen, what: What::Note(Note::NewDevice.to_string()) });
         }
     }
 
@@ -356,40 +453,69 @@ impl Fleet {
                 newcomers.push(Entry::new(device));
             }
         }
-        if !newcomers.is_empty() {
-            self.entries.append(&mut newcomers);
-            if self.sort == Sort::Name {
-                self.order();
-            }
-        }
+        self.revision += 1;
+        self.order.let_in(&mut self.entries, newcomers);
     }
 
     /// Drops devices that have been gone long enough; true if there were any.
     pub fn forget_gone(&mut self, now: Nanos) -> bool {
         let before = self.entries.len();
         self.entries.retain(|e| e.gone_since.is_none_or(|at| now.since(at) < GONE_STAYS));
-        self.entries.len() != before
+        let forgot = self.entries.len() != before;
+        self.revision += u64::from(forgot);
+        forgot
     }
 
-    /// Takes in a sample's rates. Rows of devices that the inventory does not know yet are left out.
-    pub fn take_rates(&mut self, rows: Vec<(RowKey, Rates)>) {
-        let mut by_name: HashMap<KernelName, Vec<(RowKey, Rates)>> = HashMap::with_capacity(rows.len());
-        for row in rows {
-            by_name.entry(row.0.name.clone()).or_default().push(row);
+    /// A device is looked at: it keeps its past, also where there are too many for all to do so.
+    pub fn look_at(&mut self, id: &DeviceId) {
+        if self.looked_at.back() == Some(id) {
+            return;
         }
-        let all = self.entries.len() <= PAST_FOR_ALL;
+        self.looked_at.retain(|known| known != id);
+        self.looked_at.push_back(id.clone());
+        if self.looked_at.len() > PAST_FOR_ALL
+            && let Some(least) = self.looked_at.pop_front()
+            && let Some(entry) = self.get_mut(&least)
+        {
+            entry.history = None;
+        }
+    }
+
+    /// Starts the past of every device that is to have one.
+    fn keep_pasts(&mut self) {
+        // An unused device has no past worth the memory, unless somebody looks at it.
+        let in_use = |e: &Entry| e.live() && !e.device.unused_or_uninteresting();
+        if self.entries.iter().filter(|e| in_use(e)).count() <= PAST_FOR_ALL {
+            self.entries.iter_mut().filter(|e| in_use(e)).for_each(Entry::keep_history);
+        }
+        if let Some(id) = self.looked_at.back().cloned()
+            && let Some(entry) = self.get_mut(&id)
+        {
+            entry.keep_history();
+        }
+    }
+
+    /// Takes in a sample's rates. Rows of devices that the inventory does not know yet are left out. `seen` is None for a
+    /// sample that is no later than the one before: it is shown, and no part of the past.
+    pub fn take_rates(&mut self, rows: Vec<(RowKey, Rates)>, seen: Option<Moment>) {
+        self.keep_pasts();
+        let (keys, mut rates): (Vec<RowKey>, Vec<_>) = rows.into_iter().map(|(k, r)| (k, Some(r))).unzip();
+        let mut at: HashMap<&KernelName, Vec<usize>> = HashMap::with_capacity(keys.len());
+        for (i, key) in keys.iter().enumerate() {
+            at.entry(&key.name).or_default().push(i);
+        }
         let mut of = |name: &KernelName, devnum: Option<DevNum>| {
-            let rows = by_name.get_mut(name)?;
-            let i = rows.iter().position(|(k, _)| devnum == Some(k.devnum) || devnum.is_none())?;
-            Some(rows.swap_remove(i).1)
+            let mut places = at.get(name)?.iter();
+            let i = places.find(|&&i| rates[i].is_some() && devnum.is_none_or(|n| n == keys[i].devnum))?;
+            rates[*i].take()
         };
         for entry in self.entries.iter_mut().filter(|e| e.live()) {
             let rates = of(entry.device.name(), entry.device.id.devnum);
-            if all {
-                entry.keep_history();
-            }
-            if let Some(history) = &mut entry.history {
-                history.push(rates.as_ref().unwrap_or(&Rates::default()));
+            if let Some(seen) = seen {
+                entry.mark_notes(rates.as_ref(), seen);
+                if let Some(history) = &mut entry.history {
+                    history.push(seen.at, rates.as_ref().unwrap_or(&Rates::default()));
+                }
             }
             entry.rates = rates;
             entry.partition_rates.clear();
@@ -399,31 +525,24 @@ impl Fleet {
                 }
             }
         }
+        let column = self.order.column.column();
+        let known = |e: &Entry| matches!(column.value(Subject::Device(e)), Cell::Number(_));
+        if self.order.moves() || (self.due && self.entries.iter().any(known)) {
+            self.put_in_order(self.order);
+        }
     }
 
-    /// Goes to the next order and puts the list into it, once: later samples do not move rows.
-    pub fn sort_next(&mut self) {
-        self.sort = self.sort.next();
-        self.order();
+    /// Puts the list into an order. Later samples move rows only if they are to be followed.
+    pub fn put_in_order(&mut self, order: Order) {
+        self.order = order;
+        self.order.sort(&mut self.entries);
+        self.due = false;
+        self.revision += 1;
     }
 
-    fn order(&mut self) {
-        let figure = |e: &Entry| match self.sort {
-            Sort::Name => None,
-            Sort::Busy => e.rates.as_ref().and_then(|r| r.busy_raw_pct.or(r.busy_pct)),
-            Sort::Throughput => e.rates.as_ref().and_then(Rates::bytes_per_s),
-            #[allow(clippy::cast_precision_loss)] // an order among sizes, not a size
-            Sort::Size => Some(e.device.size.0 as f64),
-        };
-        self.entries.sort_by(|a, b| {
-            // Greatest first; unknown last.
-            let by_figure = match (figure(a), figure(b)) {
-                (Some(a), Some(b)) => b.total_cmp(&a),
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (None, None) => Ordering::Equal,
-            };
-            by_figure.then_with(|| natural_order(a.device.name().sysfs(), b.device.name().sysfs()))
-        });
+    /// The order of the last time, before anything is known: figures come with the samples.
+    pub(super) fn order_at_start(&mut self, order: Order) {
+        self.order = order;
+        self.due = !order.column.column().constant();
     }
 }

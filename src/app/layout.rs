@@ -53,9 +53,9 @@ pub fn split(area: Rect, rows: u16) -> (Rect, Rect) {
 const fn panel_rows(height: u16) -> u16 {
     match height {
         0..=17 => 0,
-        18..=29 => 7,
-        30..=47 => 11,
-        _ => 15,
+        18..=29 => 8,
+        30..=47 => 12,
+        _ => 16,
     }
 }
 

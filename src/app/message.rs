@@ -45,6 +45,8 @@ pub enum Message {
     Rates {
         /// `CLOCK_MONOTONIC` of the sample.
         at: Nanos,
+        /// The other clocks at that moment, as far as the source has them.
+        when: When,
         /// The rows, partitions included.
         rows: Vec<(RowKey, Rates)>,
         /// All leaves together (see [`crate::telemetry::total`]); None where nobody adds them up.
@@ -119,6 +121,15 @@ pub enum Message {
     RunFinished(Result<Box<TrialResult>, String>),
     /// Something to be said: shown in the status line and kept in the messages.
     Notice(Level, String),
+}
+
+/// A moment on the clocks that do not measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct When {
+    /// `CLOCK_BOOTTIME`, which goes on while the host sleeps: the axis of the past, so that a sleep has its width.
+    pub boot: Option<Nanos>,
+    /// The date and time of day where the sample was taken, for labels.
+    pub wall: Option<jiff::civil::DateTime>,
 }
 
 /// What the first line shows of the host.

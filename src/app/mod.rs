@@ -5,19 +5,26 @@
 
 pub mod actions;
 pub mod back;
+pub mod columns;
 pub mod dialogs;
 pub mod effect;
+pub mod filter;
 pub mod fleet;
-pub mod history;
 pub mod key;
 pub mod layout;
+mod listing;
+pub mod look;
+pub mod mark;
 pub mod message;
 pub mod model;
+pub mod order;
 mod outcome;
 pub mod parting;
+pub mod past;
 pub mod purpose;
 pub mod replay;
 pub mod run;
 pub mod screens;
 pub mod timeline;
 pub mod update;
+mod view;

@@ -2,13 +2,16 @@
 
 use std::collections::VecDeque;
 
+use crate::config::view::View;
 use crate::sys::name::KernelName;
 use crate::units::Nanos;
 use crate::workload::job::Job;
 
 use super::dialogs::Dialog;
 use super::fleet::Fleet;
+use super::look::Look;
 use super::message::{HostLine, Level};
+use super::past::{ChartSpan, Moment, Past};
 use super::replay::ReplayState;
 use super::run::Run;
 use super::screens::devices::DevicesScreen;
@@ -25,6 +28,8 @@ pub struct Options {
     pub presets: Vec<PresetRow>,
     /// The device or partition that is chosen at the start.
     pub choose: Option<KernelName>,
+    /// What was chosen in the list the last time.
+    pub view: View,
 }
 
 /// A preset as the workload screen shows it.
@@ -111,6 +116,12 @@ pub struct Model {
     pub workload: WorkloadScreen,
     /// Screen 7.
     pub messages: MessagesScreen,
+    /// The times of the samples.
+    pub past: Past,
+    /// What the charts show of it.
+    pub chart_span: ChartSpan,
+    /// The moment that screen 1 shows; None if it shows the newest.
+    pub look: Option<Look>,
     /// Where the record is that is shown; None if the screen is live.
     pub replay: Option<ReplayState>,
     /// The run, going or ended.
@@ -119,6 +130,8 @@ pub struct Model {
     pub status: Option<Status>,
     /// The program was asked to end.
     pub leaving: bool,
+    /// What is kept of the list for the next start.
+    pub(super) view: View,
     pub(super) watched: Vec<KernelName>,
     pub(super) dirty: bool,
 }
@@ -127,13 +140,15 @@ impl Model {
     /// The state before anything happened.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self {
+        let mut model = Self {
             ascii: options.ascii,
             devices: DevicesScreen { choose: options.choose, ..DevicesScreen::default() },
             workload: WorkloadScreen::new(options.presets),
             dirty: true,
             ..Self::default()
-        }
+        };
+        super::view::recall(&mut model, options.view);
+        model
     }
 
     /// Whether something shown changed since the last call; the screen need not be drawn otherwise.
@@ -147,6 +162,14 @@ impl Model {
         match &self.rights {
             Rights::ReadOnly(why) => Some(why),
             Rights::Unknown | Rights::Write => None,
+        }
+    }
+
+    /// The moment at which something is seen now. On a record the clock of this host says nothing.
+    pub(super) fn seen(&self) -> Moment {
+        match &self.replay {
+            Some(_) => self.past.newest().unwrap_or_default(),
+            None => self.past.now(self.now),
         }
     }
 

@@ -6,8 +6,9 @@ use crate::units::Nanos;
 use super::actions::{self, ActionId, Place};
 use super::dialogs::back::{self, BackDialog};
 use super::dialogs::changes::ChangesDialog;
+use super::dialogs::columns::{self, ColumnsDialog};
 use super::dialogs::leave::Choice;
-use super::dialogs::{Dialog, edit, help};
+use super::dialogs::{Dialog, edit, help, order};
 use super::effect::Effect;
 use super::key::Key;
 use super::message::{Level, Message};
@@ -15,7 +16,7 @@ use super::model::{Model, Rights, STATUS_STAYS, Screen};
 use super::outcome;
 use super::purpose::Purpose;
 use super::screens::{devices, fields, settings, workload};
-use super::{layout, run::Run};
+use super::{filter, layout, look, run::Run};
 
 /// Takes in what happened and says what is to be done about it.
 #[must_use = "the effects are to be carried out"]
@@ -65,19 +66,24 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             model.height = height;
         }
         Message::Host(host) => model.host = host,
-        Message::Inventory(list) => model.fleet.take_inventory(list, model.now),
+        Message::Inventory(list) => {
+            model.fleet.take_inventory(list, model.now);
+            model.fleet.mark_newcomers(model.seen());
+            look::settle(model);
+        }
         Message::Readings(list) => model.fleet.take_readings(list, model.now),
-        Message::Rates { rows, .. } => {
-            if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone())
-                && let Some(entry) = model.fleet.get_mut(&id)
-            {
-                entry.keep_history();
+        Message::Rates { at, when, rows, .. } => {
+            if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone()) {
+                model.fleet.look_at(&id);
             }
-            model.fleet.take_rates(rows);
+            let seen = model.past.take(at, when);
+            model.fleet.take_rates(rows, seen);
         }
         Message::Replay(state) => model.replay = Some(state),
         Message::Queue { device, state } => {
+            let seen = model.seen();
             if let Some(entry) = model.fleet.named_mut(&device) {
+                entry.mark_changes(&state, seen);
                 entry.read_queue(state);
             }
         }
@@ -162,7 +168,7 @@ enum Typed<'a> {
 
 fn takes_text(text: Typed<'_>, key: Key) -> bool {
     match (text, key) {
-        (Typed::Filter(t), Key::Char(c)) if !c.is_control() && t.len() < 64 => t.push(c),
+        (Typed::Filter(t), Key::Char(c)) => filter::type_char(t, c),
         (Typed::Filter(t), Key::Backspace | Key::Delete) => drop(t.pop()),
         (Typed::Edit(e), Key::Char(c)) => e.type_char(c),
         (Typed::Edit(e), Key::Backspace | Key::Delete) => e.erase(),
@@ -186,15 +192,24 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::GoSettings if model.screen != Screen::Settings => return open_settings(model),
         ActionId::EditFilter => model.devices.typing = true,
         ActionId::KeepFilter => model.devices.typing = false,
+        ActionId::ClearFilter if model.look.is_some() => look::live(model),
         ActionId::DropFilter | ActionId::ClearFilter => {
             model.devices.typing = false;
             model.devices.filter.clear();
         }
-        ActionId::Sort => {
-            model.fleet.sort_next();
-            model
-                .hint(format!("sorted by {}; rows stay until s is pressed again", model.fleet.sort().word()));
-        }
+        ActionId::ScrollLeft => devices::scroll_sideways(model, false),
+        ActionId::ScrollRight => devices::scroll_sideways(model, true),
+        ActionId::ChooseColumns => columns::open(model),
+        ActionId::ToggleColumn => columns::change(model, ColumnsDialog::toggle),
+        ActionId::ColumnUp => columns::change(model, ColumnsDialog::up),
+        ActionId::ColumnDown => columns::change(model, ColumnsDialog::down),
+        ActionId::DefaultColumns => columns::change(model, ColumnsDialog::reset),
+        ActionId::TakeColumns => return columns::take(model),
+        ActionId::LeaveColumns => columns::leave(model),
+        ActionId::Sort => order::open(model),
+        ActionId::SortOnce => return order::take(model, false),
+        ActionId::SortFollow => return order::take(model, true),
+        ActionId::SortReverse => order::reverse(model),
         ActionId::StageNext => settings::step(model, true),
         ActionId::StagePrevious => settings::step(model, false),
         ActionId::TypeValue => model.dialogs.extend(settings::typed(model).map(Dialog::Edit)),
@@ -253,6 +268,14 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         }
         ActionId::Help => model.dialogs.push(Dialog::Help { top: 0 }),
         ActionId::Quit => return quit(model),
+        ActionId::Freeze
+        | ActionId::SampleBack
+        | ActionId::SampleForward
+        | ActionId::MinuteBack
+        | ActionId::MinuteForward
+        | ActionId::ChartSpan
+        | ActionId::Faster
+        | ActionId::Slower => return look::act(model, id),
     }
     Vec::new()
 }
@@ -364,6 +387,8 @@ fn move_by(model: &mut Model, by: isize) {
             let length = c.length(&model.fleet);
             c.top = c.top.saturating_add_signed(by).min(length);
         }
+        Some(Dialog::Columns(c)) => c.move_by(by),
+        Some(Dialog::Order(o)) => o.move_by(by),
         Some(_) => {}
         None => match model.screen {
             Screen::Devices => devices::move_by(model, by),

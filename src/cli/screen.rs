@@ -12,6 +12,7 @@ use crate::app::model::{Options, PresetRow};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::color::{ColorChoice, ColorDepth, TerminalHints};
 use crate::config::theme::Theme;
+use crate::config::view::{self, View};
 use crate::runtime::event_loop::Ending;
 use crate::runtime::replay::{Replay, ReplayOpening};
 use crate::runtime::screen::{self, Opening};
@@ -123,10 +124,15 @@ fn show(
     let sysroot = cli.global.sysroot.as_ref().map(|d| format!("sysroot {}", d.display()));
     let place = sandbox.and_then(Sandbox::name).map(|n| format!("sandbox {n}")).or(sysroot);
     let journal = if root.is_live() && replay.is_none() { journal(&root).ok() } else { None };
+    // Choices of looks are the person's, not the host's: they hold on a sandbox and a captured tree as well.
+    let state = view::state_dir(|name| std::env::var_os(name), rustix::process::geteuid().is_root());
+    let remembered = state.as_deref().map_or_else(|| Ok(View::default()), View::load);
+    let notice = remembered.as_ref().err().cloned();
     let options = Options {
         ascii: look.ascii,
         presets: presets(),
         choose: chosen.or_else(|| sandbox.and_then(Sandbox::name).cloned()),
+        view: remembered.unwrap_or_default(),
     };
     let opening = Opening {
         root,
@@ -140,6 +146,8 @@ fn show(
             _ => PathBuf::from("."),
         },
         replay,
+        state,
+        notice,
     };
     let left = screen::open(opening).map_err(|e| Failure::Unexpected(format!("the screen: {e}")))?;
     // What was done to the sandbox goes with it.
@@ -170,11 +178,13 @@ fn presets() -> Vec<PresetRow> {
     PRESETS
         .iter()
         .filter(|p| !p.writes())
-        .map(|p| PresetRow {
-            name: p.name.to_owned(),
-            question: p.question.to_owned(),
-            not_for: p.not_for.to_owned(),
-            job: p.job(),
+        .filter_map(|p| {
+            Some(PresetRow {
+                name: p.name.to_owned(),
+                question: p.question.to_owned(),
+                not_for: p.not_for.to_owned(),
+                job: p.jobs().into_iter().next()?,
+            })
         })
         .collect()
 }

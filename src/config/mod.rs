@@ -1,4 +1,5 @@
-//! L1: what can be configured.
+//! L1: what can be configured, and what is remembered of the screen.
 
 pub mod color;
 pub mod theme;
+pub mod view;

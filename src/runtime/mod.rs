@@ -23,4 +23,5 @@ pub mod supervisor;
 pub mod terminal;
 pub mod thread;
 mod users;
+pub mod view_file;
 pub mod watcher;

@@ -9,6 +9,7 @@ use super::conductor::{Conductor, Order};
 use super::control::Control;
 use super::event::Event;
 use super::replay::LOOKED_AT;
+use super::view_file::ViewFile;
 use super::watcher::{Ask, Asks};
 use crate::app::effect::Effect;
 use crate::app::message::{Level, Message};
@@ -18,6 +19,9 @@ use crate::sys::root::SysRoot;
 /// How long a run may take to end after it was told to: less than the supervisor's patience with the whole program.
 const RUN_ENDS_WITHIN: Duration = Duration::from_secs(1);
 
+/// How long what was chosen may take to be written at the end. It is a nicety; the prompt is not kept for it.
+const VIEW_WRITTEN_WITHIN: Duration = Duration::from_millis(250);
+
 /// Everything outside of the state.
 pub struct Outside {
     root: SysRoot,
@@ -25,13 +29,14 @@ pub struct Outside {
     asks: Asks,
     control: Option<Control>,
     scratch: PathBuf,
+    view: ViewFile,
     run: Option<Conductor>,
     replay: Option<Sender<ReplayOrder>>,
 }
 
 impl Outside {
     /// `control` is None where nothing can be changed (a captured tree); `scratch` is what a run on a
-    /// scratch file reads: a directory to make one in, or one that is there.
+    /// scratch file reads: a directory to make one in, or one that is there; `state` is where choices are remembered.
     #[must_use]
     pub fn new(
         root: SysRoot,
@@ -39,8 +44,10 @@ impl Outside {
         asks: Asks,
         control: Option<Control>,
         scratch: PathBuf,
+        state: Option<PathBuf>,
     ) -> Self {
-        Self { root, events, asks, control, scratch, run: None, replay: None }
+        let view = ViewFile::new(state, events.clone());
+        Self { root, events, asks, control, scratch, view, run: None, replay: None }
     }
 
     /// With a record's source in place of the host: it takes the orders, and nothing can be changed or run.
@@ -112,6 +119,7 @@ impl Outside {
                 // A source that has ended takes no orders, and was told of by its thread.
                 let _ = self.replay.as_ref().map(|orders| orders.send(order));
             }
+            Effect::SaveView(view) => self.view.save(view),
             // The loop ends on it and does not pass it on.
             Effect::Quit => {}
         }
@@ -120,8 +128,11 @@ impl Outside {
     /// Stops what is going on. The words say what could not be stopped in time.
     #[must_use]
     pub fn leave(self) -> Option<String> {
+        if let Some(run) = &self.run {
+            run.stop();
+        }
+        self.view.finish(VIEW_WRITTEN_WITHIN);
         let run = self.run?;
-        run.stop();
         let ended = run.join(RUN_ENDS_WITHIN);
         (!ended).then(|| "the run's device does not answer; its threads were left behind".to_owned())
     }

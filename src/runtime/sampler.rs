@@ -6,7 +6,7 @@ use crossbeam_channel::Sender;
 
 use super::device_facts::DeviceFacts;
 use super::event::Event;
-use crate::app::message::{HostLine, Level, Message};
+use crate::app::message::{HostLine, Level, Message, When};
 use crate::clock::{Clock, SystemClock};
 use crate::sys::diskstats;
 use crate::sys::host::Host;
@@ -110,11 +110,13 @@ pub fn run(root: &SysRoot, events: &Sender<Event>, mut host: Host, mut line: Hos
     let mut failed = false;
     let mut next = clock.monotonic();
     loop {
-        let figures = match sampler.take(&clock).map(|sample| tracker.next(sample)) {
-            Ok(frame) => frame.map(|frame| {
+        let taken = sampler.take(&clock).map(|sample| (sample.boot, tracker.next(sample)));
+        let figures = match taken {
+            Ok((boot, frame)) => frame.map(|frame| {
                 let total = Some(Box::new(total::total(&frame, sampler.leaves()).rates));
                 let rows = frame.devices.into_iter().map(|d| (d.key, d.rates)).collect();
-                Message::Rates { at: frame.monotonic, rows, total }
+                let when = When { boot, wall: Some(jiff::Zoned::now().datetime()) };
+                Message::Rates { at: frame.monotonic, when, rows, total }
             }),
             Err(_) if failed => None,
             Err(e) => {

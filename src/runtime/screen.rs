@@ -50,6 +50,10 @@ pub struct Opening {
     pub scratch: PathBuf,
     /// A record that is shown in place of the host.
     pub replay: Option<Replay>,
+    /// Where what was chosen in the list is remembered; None if there is no place for it.
+    pub state: Option<PathBuf>,
+    /// What is to be said at the start.
+    pub notice: Option<String>,
 }
 
 /// How the screen was left.
@@ -69,12 +73,12 @@ pub struct Left {
 /// # Errors
 /// Devices can not be listed, the terminal can not be set up, or a thread not be started.
 pub fn open(opening: Opening) -> io::Result<Left> {
-    let Opening { root, journal, theme, options, interval, place, scratch, replay } = opening;
+    let Opening { root, journal, theme, options, interval, place, scratch, replay, state, notice } = opening;
     let (events, inbox) = bounded(EVENTS);
     let (asks, asked) = watcher::asks();
     let left_held = journal.as_ref().map(restore::left_held).unwrap_or_default();
     let control = journal.map(|j| Control::new(root.clone(), j, events.clone(), asks.clone()));
-    let mut outside = Outside::new(root.clone(), events.clone(), asks.clone(), control, scratch);
+    let mut outside = Outside::new(root.clone(), events.clone(), asks.clone(), control, scratch, state);
     let mut wall: Box<dyn Fn() -> String> = Box::new(wall_of_this_host);
     let (source, known) = match replay {
         Some(replay) => {
@@ -97,7 +101,7 @@ pub fn open(opening: Opening) -> io::Result<Left> {
         Message::Tick { now: SystemClock.monotonic(), wall: wall() },
         Message::Resize { width: size.width, height: size.height },
     ];
-    let left_held = left_held.into_iter().map(|words| Message::Notice(Level::Warning, words));
+    let left_held = left_held.into_iter().chain(notice).map(|words| Message::Notice(Level::Warning, words));
     for message in sized.into_iter().chain(known).chain(left_held) {
         for effect in update(&mut model, message) {
             outside.carry_out(effect);
@@ -156,11 +160,8 @@ fn first_of_record(mut replay: Replay, interval: Duration, place: Option<String>
     let host = replay.host().clone();
     let host = Host { name: host.name, kernel: host.kernel, cpus: host.cpus, ..Host::default() };
     let interval = replay.interval().map_or(interval, Nanos::duration);
-    let place = place.unwrap_or_else(|| format!("record {}", replay.name()));
-    let mut known = vec![
-        Message::Host(host_line(&host, interval, Some(place))),
-        Message::Rights(Err(LOOKED_AT.to_owned())),
-    ];
+    let mut known =
+        vec![Message::Host(host_line(&host, interval, place)), Message::Rights(Err(LOOKED_AT.to_owned()))];
     known.append(&mut first);
     (replay, known)
 }

@@ -69,6 +69,33 @@ pub(super) fn marks(pen: &mut Pen<'_>, area: Rect, columns: &[Option<Span>], top
     }
 }
 
+/// What is on the time axis below a chart.
+pub(super) struct Axis<'a> {
+    /// Columns in which something happened.
+    pub marks: &'a [usize],
+    /// The column of the moment that is looked at.
+    pub cursor: Option<usize>,
+}
+
+/// Draws the axis into the first row of an area.
+pub(super) fn axis(pen: &mut Pen<'_>, area: Rect, axis: &Axis<'_>) {
+    let (line, mark, cursor) = if pen.ascii { ("-", "^", "|") } else { ("─", "▲", "┃") };
+    pen.put(area.x, area.y, area.width, &line.repeat(usize::from(area.width)), Role::Border);
+    let marks = axis.marks.iter().map(|c| (*c, mark, Role::Changed));
+    for (column, glyph, role) in marks.chain(axis.cursor.map(|c| (c, cursor, Role::Accent))) {
+        if let Some(column) = u16::try_from(column).ok().filter(|c| *c < area.width) {
+            pen.put(area.x + column, area.y, 1, glyph, role);
+        }
+    }
+}
+
+/// Shows where the moment is that is looked at, over what is drawn.
+pub(super) fn cursor(pen: &mut Pen<'_>, plot: Rect, column: Option<usize>) {
+    if let Some(column) = column.and_then(|c| u16::try_from(c).ok()).filter(|c| *c < plot.width) {
+        pen.tint(Rect { x: plot.x + column, width: 1, ..plot }, Role::Selected);
+    }
+}
+
 /// The greatest value of several series, for a scale they share.
 pub(super) fn top_of<'a>(series: impl IntoIterator<Item = &'a [Option<Span>]>) -> f64 {
     series.into_iter().flatten().flatten().map(|s| s.high).fold(0.0, f64::max)

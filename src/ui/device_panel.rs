@@ -4,15 +4,17 @@ use ratatui::layout::Rect;
 
 use crate::app::fleet::Entry;
 use crate::app::layout;
+use crate::app::look;
+use crate::app::mark::{self, Mark};
 use crate::app::model::Model;
 use crate::app::screens::devices::{Chosen, chosen_device, used_by_words};
-use crate::app::timeline::{Span, newest};
+use crate::app::timeline::{Span, Window};
 use crate::config::theme::Role;
 use crate::telemetry::rates::Rates;
-use crate::telemetry::series::Series;
-use crate::units::{Bytes, mib_per_s, three_digits};
+use crate::telemetry::series::Figure;
+use crate::units::{Bytes, Nanos, mib_per_s, three_digits};
 
-use super::chart;
+use super::chart::{self, Axis};
 use super::devices::on;
 use super::text::{Pen, left, piece, right};
 
@@ -27,39 +29,100 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         pen.rule(area, &[]);
         return;
     };
-    let rows = area.height.saturating_sub(3) / 2;
+    let rows = area.height.saturating_sub(4) / 2;
     title(pen, area, entry, model);
     let none = Rates::default();
-    let rates = entry.rates.as_ref().unwrap_or(&none);
-    let y = area.y + 1 + 2 * rows;
+    let rates = entry.shown_rates().unwrap_or(&none);
+    let y = area.y + 2 + 2 * rows;
     let (mut left, mut right) = (Rect { y: area.y + 1, height: 2 * rows, ..area }, None);
     if area.width >= layout::WIDE {
         left.width = area.width * 2 / 3;
         right = Some(Rect { x: area.x + left.width, width: area.width - left.width, ..left });
     }
-    throughput(pen, left, entry, rates);
+    let time = Time::of(model, entry, left);
+    throughput(pen, left, entry, rates, &time);
     if let Some(right) = right {
-        waiting(pen, right, entry, rates);
+        waiting(pen, right, entry, rates, &Time::of(model, entry, right));
     }
     below(pen, Rect { y, height: area.bottom().saturating_sub(y), ..area }, entry, rates, rows);
+    happened(pen, Rect { y: area.bottom() - 1, height: 1, ..area }, &time.here);
 }
 
-/// A series in the columns of a chart.
-fn past(series: Option<&Series>, width: u16) -> Vec<Option<Span>> {
-    newest(series.into_iter().flat_map(|s| s.values().iter().copied()), usize::from(width))
+/// What happened at the moment looked at. The line is its alone.
+fn happened(pen: &mut Pen<'_>, area: Rect, marks: &[&Mark]) {
+    if !marks.is_empty() {
+        let words = format!("  {}", mark::words(marks));
+        pen.line(area, &[piece(Role::Changed, left(&words, usize::from(area.width.saturating_sub(2))))]);
+    }
 }
 
 /// Columns of a chart's label, and of the figures beside it.
 const LABEL: u16 = 8;
 const FIGURES: u16 = 19;
 
+/// The charts' axis of time.
+struct Time<'a> {
+    window: Window,
+    until: Nanos,
+    end: String,
+    span: &'static str,
+    marks: Vec<usize>,
+    cursor: Option<usize>,
+    here: Vec<&'a Mark>,
+}
+
+impl<'a> Time<'a> {
+    fn of(model: &Model, entry: &'a Entry, area: Rect) -> Self {
+        let window = look::window(model, plot_width(area));
+        let edge = look::edge(model).unwrap_or_default();
+        let until = edge.at;
+        let marks = entry.marks.iter().map(|m| m.seen.at.min(until));
+        // What was seen after the newest sample is at the edge, until the next sample. Looking back it is not there yet.
+        let shown = entry.marks.iter().zip(marks).filter(|(m, _)| model.look.is_none() || m.seen.at <= until);
+        let end = match (&model.look, &model.replay) {
+            (Some(_), _) => edge.time(),
+            (None, Some(_)) => "newest".to_owned(),
+            (None, None) => "now".to_owned(),
+        };
+        Self {
+            marks: shown.filter_map(|(_, at)| window.column_of(at)).collect(),
+            cursor: model.look.and_then(|l| window.column_of(l.moment.at)),
+            here: look::marks_here(model, entry, &window),
+            span: model.chart_span.words(),
+            window,
+            until,
+            end,
+        }
+    }
+
+    fn columns(&self, entry: &Entry, figure: Figure) -> Vec<Option<Span>> {
+        self.window.columns(entry.history.as_deref(), figure, self.until)
+    }
+
+    fn axis(&self, pen: &mut Pen<'_>, plot: Rect) {
+        let area = Rect { y: plot.bottom(), height: 1, ..plot };
+        chart::axis(pen, area, &Axis { marks: &self.marks, cursor: self.cursor });
+        pen.put(plot.x - LABEL + 1, area.y, LABEL - 1, &left(self.span, LABEL.into()), Role::Muted);
+        pen.put(plot.right() + 1, area.y, FIGURES, &self.end, Role::Muted);
+        chart::cursor(pen, plot, self.cursor);
+    }
+}
+
+const fn plot_width(area: Rect) -> u16 {
+    area.width.saturating_sub(LABEL + FIGURES + 1)
+}
+
+/// The greatest value of a chart, where there is any.
+fn peak(columns: &[Option<Span>]) -> Option<f64> {
+    columns.iter().any(Option::is_some).then(|| chart::top_of([columns]))
+}
+
 /// Reads and writes, each with its chart and its figures, on one scale.
-fn throughput(pen: &mut Pen<'_>, area: Rect, entry: &Entry, rates: &Rates) {
+fn throughput(pen: &mut Pen<'_>, area: Rect, entry: &Entry, rates: &Rates, time: &Time<'_>) {
     let rows = area.height / 2;
-    let width = area.width.saturating_sub(LABEL + FIGURES + 1);
-    let history = entry.history.as_ref();
-    let read = past(history.map(|h| &h.read), width);
-    let write = past(history.map(|h| &h.write), width);
+    let width = plot_width(area);
+    let read = time.columns(entry, Figure::ReadBytes);
+    let write = time.columns(entry, Figure::WriteBytes);
     let top = chart::top_of([read.as_slice(), write.as_slice()]);
     let both = [
         ("read", Role::Read, &read, rates.read_bytes_per_s, rates.read_await_ms, rates.read_size_bytes),
@@ -70,10 +133,9 @@ fn throughput(pen: &mut Pen<'_>, area: Rect, entry: &Entry, rates: &Rates) {
         let plot = Rect { x: area.x + LABEL, y, width, height: rows };
         pen.put(area.x + 2, y + rows.saturating_sub(1), LABEL - 2, name, role);
         chart::bars(pen, plot, columns, top, role);
-        let peak = (!columns.iter().all(Option::is_none)).then(|| chart::top_of([columns.as_slice()]));
         let beside = [
             format!("{} MiB/s", right(&mib(now), 6)),
-            format!("{} peak", right(&mib(peak), 6)),
+            format!("{} peak", right(&mib(peak(columns)), 6)),
             format!("{} ms {}_await", right(&wait.map_or_else(|| "-".into(), three_digits), 6), &name[..1]),
             format!(
                 "{} {}-size",
@@ -85,20 +147,20 @@ fn throughput(pen: &mut Pen<'_>, area: Rect, entry: &Entry, rates: &Rates) {
             pen.put(plot.right() + 1, y, FIGURES, text, if y == plot.y { role } else { Role::Muted });
         }
     }
+    time.axis(pen, Rect { x: area.x + LABEL, width, height: 2 * rows, ..area });
 }
 
 /// The mean time of an I/O, on a scale of its own.
-fn waiting(pen: &mut Pen<'_>, area: Rect, entry: &Entry, rates: &Rates) {
-    let width = area.width.saturating_sub(LABEL + FIGURES + 1);
-    let columns = past(entry.history.as_ref().map(|h| &h.wait), width);
+fn waiting(pen: &mut Pen<'_>, area: Rect, entry: &Entry, rates: &Rates, time: &Time<'_>) {
+    let columns = time.columns(entry, Figure::Await);
     let top = chart::top_of([columns.as_slice()]);
-    let plot = Rect { x: area.x + LABEL, width, ..area };
+    let plot = Rect { x: area.x + LABEL, width: plot_width(area), ..area };
     pen.put(area.x + 2, area.bottom() - 1, LABEL - 2, "await", Role::Accent);
     chart::bars(pen, plot, &columns, top, Role::Accent);
     let shown = |v: Option<f64>| right(&v.map_or_else(|| "-".to_owned(), three_digits), 6);
-    let peak = columns.iter().any(Option::is_some).then_some(top);
     pen.put(plot.right() + 1, area.y, FIGURES, &format!("{} ms", shown(rates.await_ms())), Role::Accent);
-    pen.put(plot.right() + 1, area.y + 1, FIGURES, &format!("{} peak", shown(peak)), Role::Muted);
+    pen.put(plot.right() + 1, area.y + 1, FIGURES, &format!("{} peak", shown(peak(&columns))), Role::Muted);
+    time.axis(pen, plot);
 }
 
 fn mib(v: Option<f64>) -> String {

@@ -16,14 +16,15 @@ use crate::config::theme::Role;
 use crate::tuning::catalogue;
 use crate::tuning::change::{ApplyReport, Outcome};
 
+use super::choosing;
 use super::text::{Pen, Piece, cut, left, piece, wrap};
 
-type Line = Vec<Piece<'static>>;
+pub(super) type Line = Vec<Piece<'static>>;
 
 /// Columns of a dialog with text to read.
 const WIDE: u16 = 76;
 /// Columns of a question.
-const NARROW: u16 = 56;
+pub(super) const NARROW: u16 = 56;
 
 pub(super) fn draw(dialog: &Dialog, model: &Model, pen: &mut Pen<'_>, area: Rect) {
     match dialog {
@@ -48,6 +49,8 @@ pub(super) fn draw(dialog: &Dialog, model: &Model, pen: &mut Pen<'_>, area: Rect
             framed(pen, area, WIDE, &e.title, &lines, &[], 0);
         }
         Dialog::Edit(e) => framed(pen, area, NARROW, &e.title, &edit_lines(e, area), &[], 0),
+        Dialog::Columns(c) => choosing::columns(c, pen, area),
+        Dialog::Order(o) => choosing::order(o, model, pen, area),
         Dialog::Back(b) => {
             let title = format!("{}: go back", b.device.name);
             framed(pen, area, NARROW, &title, &back_lines(b, model, area), &[], 0);
@@ -76,7 +79,20 @@ pub(super) fn draw(dialog: &Dialog, model: &Model, pen: &mut Pen<'_>, area: Rect
 /// A frame with a title around lines; the box is as high as the lines, or as the screen. The lines of the foot stay in
 /// sight while those above are scrolled.
 fn framed(pen: &mut Pen<'_>, area: Rect, width: u16, title: &str, lines: &[Line], foot: &[Line], top: usize) {
-    let height = u16::try_from(lines.len() + foot.len()).unwrap_or(u16::MAX).saturating_add(2);
+    framed_within(pen, area, (width, u16::MAX), title, lines, foot, top);
+}
+
+/// The same in a box of at most this size.
+pub(super) fn framed_within(
+    pen: &mut Pen<'_>,
+    area: Rect,
+    (width, highest): (u16, u16),
+    title: &str,
+    lines: &[Line],
+    foot: &[Line],
+    top: usize,
+) {
+    let height = u16::try_from(lines.len() + foot.len()).unwrap_or(u16::MAX).saturating_add(2).min(highest);
     // The last line is left free: it has the keys of the dialog.
     let r = layout::dialog(area.width, area.height.saturating_sub(1), width, height);
     if r.width < 4 || r.height < 3 {

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::app::actions::{self, Action, ActionId, Place};
+use crate::app::filter::Filter;
 use crate::app::fleet::Entry;
 use crate::app::message::Level;
 use crate::app::model::{Model, STATUS_STAYS, Screen};
@@ -40,8 +41,14 @@ fn filter(model: &Model) -> Option<(String, bool)> {
     if model.screen != Screen::Devices || (filter.is_empty() && !typing) {
         return None;
     }
-    let end = if typing { "_" } else { "   Esc clears" };
-    Some((format!("filter: {filter}{end}"), typing))
+    let hidden = match model.devices.hidden {
+        0 => String::new(),
+        n => format!("   {n} hidden"),
+    };
+    let (cursor, esc) = if typing { ("_", "") } else { ("", ", Esc clears") };
+    let esc = if hidden.is_empty() { esc.replace(", ", "   ") } else { esc.to_owned() };
+    let trouble = Filter::parse(filter).trouble.map(|why| format!("   {why}")).unwrap_or_default();
+    Some((format!("filter: {filter}{cursor}{hidden}{esc}{trouble}"), typing))
 }
 
 /// The time until changes are put back: those of the device that is meant, else those that go first.

@@ -3,21 +3,32 @@
 use ratatui::layout::Rect;
 
 use crate::app::model::{Model, Rights, Screen};
+use crate::app::{layout, look};
 use crate::config::theme::Role;
-use crate::units::latency;
+use crate::units::{Nanos, latency};
 use unicode_width::UnicodeWidthStr;
 
 use super::text::{Pen, Piece, cut, piece};
 
+/// Columns for the name of a record.
+const RECORD: usize = 24;
+
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let h = &model.host;
     let mut left: Vec<Piece<'_>> = vec![piece(Role::Title, "blktune")];
+    let past = past(model);
+    let few = past.is_some() && area.width < layout::WIDE;
+    if let Some(text) = past {
+        left.push(piece(Role::Warning, format!("  {text}")));
+    }
+    // What is not live says so first; beside it there is room for little.
     let facts = [
         h.hostname.clone(),
         if h.kernel.is_empty() { String::new() } else { format!("Linux {}", h.kernel) },
         if h.cpus == 0 { String::new() } else { format!("{} cpu", h.cpus) },
         h.user.clone(),
     ];
+    let facts = if few { &facts[..1] } else { &facts[..] };
     for fact in facts.iter().filter(|f| !f.is_empty()) {
         left.push(piece(Role::Muted, format!("  {fact}")));
     }
@@ -49,6 +60,31 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         width + 2 <= usize::from(area.right().saturating_sub(x))
     });
     pen.line_right(area, x, &right[fitting.unwrap_or(right.len())..]);
+}
+
+/// What is shown where that is not what is: the place in a record, the moment looked back to.
+fn past(model: &Model) -> Option<String> {
+    let Some(replay) = &model.replay else {
+        return model.look.map(|l| format!("frozen {}  {}", l.moment.time(), look::age_words(model)));
+    };
+    let moment = model.look.map(|l| l.moment).or_else(|| model.past.newest());
+    // Without a wall clock: the recorded time.
+    let time = match moment {
+        Some(m) if m.wall.is_some() => m.date_and_time(),
+        Some(m) => seconds(m.at),
+        None => seconds(replay.at),
+    };
+    let age = model.look.map(|_| format!("  {}", look::age_words(model))).unwrap_or_default();
+    let state = match (replay.ended, replay.playing) {
+        (true, _) => "end".to_owned(),
+        (false, true) => format!("playing {}x", replay.speed),
+        (false, false) => "paused".to_owned(),
+    };
+    Some(format!("replay {}  {time}{age}  {state}", cut(&replay.record, RECORD)))
+}
+
+fn seconds(t: Nanos) -> String {
+    format!("{:.1} s", t.seconds())
 }
 
 fn interval(d: std::time::Duration) -> String {

@@ -1,6 +1,7 @@
 //! L5: draws the model. Reads it, changes nothing, and is the only place but the runtime that knows ratatui.
 
 mod chart;
+mod choosing;
 mod device_panel;
 mod devices;
 mod dialogs;

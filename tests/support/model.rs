@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use blktune::app::effect::Effect;
 use blktune::app::key::Key;
-use blktune::app::message::{HostLine, Message};
+use blktune::app::message::{HostLine, Message, When};
 use blktune::app::model::{Model, Options, PresetRow};
 use blktune::app::update::update;
 use blktune::config::theme::Theme;
@@ -20,7 +20,8 @@ use blktune::sys::queue::{Attribute, QueueState, SchedulerList};
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
 use blktune::units::{Bytes, Kib, Nanos};
-use blktune::workload::job::{EngineKind, Job, Rw};
+use blktune::workload::job::{Job, Rw};
+use blktune::workload::preset;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -178,7 +179,7 @@ pub fn sample(devices: &[Device], load: f64) -> Message {
         }
         rows.push((RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, figures));
     }
-    Message::Rates { at: Nanos(0), rows, total: None }
+    Message::Rates { at: Nanos(0), when: When::default(), rows, total: None }
 }
 
 /// A queue with the given scheduler and what goes with it.
@@ -219,23 +220,10 @@ pub fn queue(active: &str, read_ahead: u64) -> QueueState {
 }
 
 pub fn job(name: &str, rw: Rw, bs: u64, iodepth: u32) -> Job {
-    Job {
-        name: name.to_owned(),
-        rw,
-        bs: Bytes(bs),
-        iodepth,
-        numjobs: 1,
-        engine: EngineKind::IoUring,
-        engine_required: false,
-        direct: true,
-        size: None,
-        offset: Bytes(0),
-        runtime: Duration::from_secs(10),
-        number_ios: None,
-        ramp: Duration::from_secs(2),
-        seed: 1,
-        drop_caches: false,
-    }
+    let mut job = preset::find("randread-4k-qd32").unwrap().jobs().remove(0);
+    (job.name, job.rw) = (name.to_owned(), rw);
+    (job.bs, job.iodepth, job.ramp) = (Bytes(bs), iodepth, Duration::from_secs(2));
+    job
 }
 
 pub fn presets() -> Vec<PresetRow> {
@@ -276,7 +264,7 @@ pub struct Screen {
 impl Screen {
     /// A screen of this size on which nothing happened yet.
     pub fn bare(width: u16, height: u16, ascii: bool) -> Self {
-        let options = Options { ascii, presets: presets(), choose: None };
+        let options = Options { ascii, presets: presets(), ..Options::default() };
         let mut s = Self {
             model: Model::new(options),
             theme: Theme::default(),
@@ -316,7 +304,15 @@ impl Screen {
         }
     }
 
-    pub fn send(&mut self, message: Message) {
+    /// Takes in a message. A sample that does not say when it was taken is taken now.
+    pub fn send(&mut self, mut message: Message) {
+        if let Message::Rates { at, when, .. } = &mut message
+            && at.0 == 0
+        {
+            *at = Nanos(self.now);
+            let start = jiff::civil::date(2026, 12, 2).at(10, 42, 0, 0);
+            when.wall = start.checked_add(jiff::SignedDuration::from_nanos(self.now.cast_signed())).ok();
+        }
         let effects = update(&mut self.model, message);
         self.effects.extend(effects);
     }
@@ -326,6 +322,15 @@ impl Screen {
         self.now += n * 1_000_000_000;
         let now = Nanos(self.now);
         self.send(Message::Tick { now, wall: "10:42".to_owned() });
+    }
+
+    /// A sample a second for so long; the load of each from its number.
+    pub fn load(&mut self, seconds: u64, load: impl Fn(u64) -> f64) {
+        let devices = fleet();
+        for i in 0..seconds {
+            self.seconds(1);
+            self.send(sample(&devices, load(i)));
+        }
     }
 
     /// Presses keys, written as they are read: letters stand for themselves, `<Enter>` and the like for keys.

@@ -2,16 +2,20 @@
 
 pub mod back;
 pub mod changes;
+pub mod columns;
 pub mod edit;
 pub mod explain;
 pub mod help;
 pub mod leave;
+pub mod order;
 
 use back::BackDialog;
 use changes::ChangesDialog;
+use columns::ColumnsDialog;
 use edit::EditDialog;
 use explain::Explanation;
 use leave::Choice;
+use order::OrderDialog;
 
 /// A dialog with its state.
 #[derive(Clone, Debug)]
@@ -27,6 +31,10 @@ pub enum Dialog {
     Explain(Explanation),
     /// A value is typed.
     Edit(EditDialog),
+    /// The columns of the list are chosen.
+    Columns(ColumnsDialog),
+    /// What the list is ordered by.
+    Order(OrderDialog),
     /// How far to go back?
     Back(BackDialog),
     /// A run goes on: stop it, or stay?
