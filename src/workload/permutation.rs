@@ -82,7 +82,7 @@ mod tests {
             let p = Permutation::new(n, key);
             #[allow(clippy::cast_precision_loss)] // a test's statistics
             let d2: f64 = (0..n).map(|i| (i as f64 - p.of(i) as f64).powi(2)).sum();
-            #[allow(clippy::cast_precision_loss)]
+            #[allow(clippy::cast_precision_loss)] // a test's statistics
             let rho = 1.0 - 6.0 * d2 / (n as f64 * (n as f64 * n as f64 - 1.0));
             assert!(rho.abs() < 0.08, "key {key}: {rho}");
         }
