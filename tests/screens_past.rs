@@ -242,7 +242,7 @@ fn a_changed_setting_is_marked_and_told_where_it_is_looked_at() {
 /// The words of all marks of a device.
 fn marks(s: &Screen, device: &str) -> Vec<String> {
     let entry = s.model.fleet.get(&s.id(device)).unwrap();
-    entry.marks.iter().map(blktune::app::mark::Mark::words).collect()
+    entry.marks.iter().map(|m| blktune::app::mark::words(&[m])).collect()
 }
 
 #[test]

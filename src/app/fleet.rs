@@ -157,7 +157,10 @@ impl Entry {
         }
         let Some(before) = self.before_work.take().or_else(|| self.queue.clone()) else { return };
         let switched = before.effective("scheduler") != state.effective("scheduler");
-        for name in state.attributes.keys() {
+        let mut names: Vec<&String> = state.attributes.keys().collect();
+        // A switch of scheduler moves others, so it is told first.
+        names.sort_by_key(|n| *n != "scheduler");
+        for name in names {
             // Another scheduler's tunable of the same name is another setting.
             if switched && name.starts_with("iosched/") {
                 continue;

@@ -64,15 +64,37 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// `10:42:07 scheduler none -> bfq (by this program)`.
-    #[must_use]
-    pub fn words(&self) -> String {
-        let time = self.seen.time();
+    fn what(&self) -> String {
         match &self.what {
-            What::Setting { name, old, new, by } => format!("{time} {name} {old} -> {new} ({})", by.words()),
-            What::Note(text) => format!("{time} {text}"),
+            What::Setting { name, old, new, .. } => format!("{name} {old} -> {new}"),
+            What::Note(text) => text.clone(),
         }
     }
+
+    const fn by(&self) -> Option<By> {
+        match self.what {
+            What::Setting { by, .. } => Some(by),
+            What::Note(_) => None,
+        }
+    }
+}
+
+/// Marks in words; time and doer are said once for those that share them:
+/// `10:42:07 scheduler none -> bfq (by this program), nr_requests 64 -> 256`.
+#[must_use]
+pub fn words(marks: &[&Mark]) -> String {
+    let same = |a: &&Mark, b: &&Mark| a.seen.time() == b.seen.time() && a.by() == b.by();
+    let group = |group: &[&Mark]| {
+        let (first, rest) = group.split_first()?;
+        let by = first.by().map(|by| format!(" ({})", by.words())).unwrap_or_default();
+        let mut text = format!("{} {}{by}", first.seen.time(), first.what());
+        for mark in rest {
+            text.push_str(", ");
+            text.push_str(&mark.what());
+        }
+        Some(text)
+    };
+    marks.chunk_by(same).filter_map(group).collect::<Vec<_>>().join("; ")
 }
 
 /// The marks of a device, oldest first; beyond [`MOST`] the oldest goes.
@@ -105,7 +127,26 @@ mod tests {
         for i in 0..200 {
             marks.push(Mark { seen: Moment::default(), what: What::Note(i.to_string()) });
         }
-        let words: Vec<String> = marks.iter().map(Mark::words).collect();
+        let words: Vec<String> = marks.iter().map(|m| words(&[m])).collect();
         assert_eq!((words.len(), words[0].as_str(), words[63].as_str()), (64, "- 136", "- 199"));
+    }
+
+    #[test]
+    fn what_happened_together_is_told_together() {
+        let seen =
+            Moment { wall: Some(jiff::civil::date(2026, 12, 2).at(10, 42, 7, 0)), ..Moment::default() };
+        let mark = |name: &str, by| {
+            let [name, old, new] = [name, "1", "2"].map(str::to_owned);
+            Mark { seen, what: What::Setting { name, old, new, by } }
+        };
+        let all =
+            [mark("scheduler", By::Us), mark("nr_requests", By::Us), mark("wbt_lat_usec", By::SideEffect)];
+        let all: Vec<&Mark> = all.iter().collect();
+        assert_eq!(words(&all[..1]), "10:42:07 scheduler 1 -> 2 (by this program)");
+        assert_eq!(
+            words(&all),
+            "10:42:07 scheduler 1 -> 2 (by this program), nr_requests 1 -> 2; 10:42:07 wbt_lat_usec 1 -> 2 (side effect)"
+        );
+        assert_eq!(words(&[]), "");
     }
 }

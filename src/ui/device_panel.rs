@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::app::fleet::Entry;
 use crate::app::layout;
 use crate::app::look;
-use crate::app::mark::Mark;
+use crate::app::mark::{self, Mark};
 use crate::app::model::Model;
 use crate::app::screens::devices::{Chosen, chosen_device, used_by_words};
 use crate::app::timeline::{Span, Window};
@@ -45,15 +45,14 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         waiting(pen, right, entry, rates, &Time::of(model, entry, right));
     }
     below(pen, Rect { y, height: area.bottom().saturating_sub(y), ..area }, entry, rates, rows);
-    if !time.here.is_empty() {
-        let last = Rect { y: area.bottom() - 1, height: 1, ..area };
-        let words: Vec<String> = time.here.iter().map(|m| m.words()).collect();
-        let room = usize::from(area.width.saturating_sub(2));
-        // The line is theirs alone.
-        pen.line(
-            last,
-            &[piece(Role::Changed, crate::ui::text::left(&format!("  {}", words.join("; ")), room))],
-        );
+    happened(pen, Rect { y: area.bottom() - 1, height: 1, ..area }, &time.here);
+}
+
+/// What happened at the moment looked at. The line is its alone.
+fn happened(pen: &mut Pen<'_>, area: Rect, marks: &[&Mark]) {
+    if !marks.is_empty() {
+        let words = format!("  {}", mark::words(marks));
+        pen.line(area, &[piece(Role::Changed, left(&words, usize::from(area.width.saturating_sub(2))))]);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::look;
 use crate::app::model::{Model, Rights, Screen};
+use crate::app::{layout, look};
 use crate::config::theme::Role;
 use crate::units::{Nanos, latency};
 use unicode_width::UnicodeWidthStr;
@@ -16,15 +16,19 @@ const RECORD: usize = 24;
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let h = &model.host;
     let mut left: Vec<Piece<'_>> = vec![piece(Role::Title, "blktune")];
-    if let Some(text) = past(model) {
+    let past = past(model);
+    let few = past.is_some() && area.width < layout::WIDE;
+    if let Some(text) = past {
         left.push(piece(Role::Warning, format!("  {text}")));
     }
+    // What is not live says so first; beside it there is room for little.
     let facts = [
         h.hostname.clone(),
         if h.kernel.is_empty() { String::new() } else { format!("Linux {}", h.kernel) },
         if h.cpus == 0 { String::new() } else { format!("{} cpu", h.cpus) },
         h.user.clone(),
     ];
+    let facts = if few { &facts[..1] } else { &facts[..] };
     for fact in facts.iter().filter(|f| !f.is_empty()) {
         left.push(piece(Role::Muted, format!("  {fact}")));
     }
