@@ -22,6 +22,7 @@ use blktune::app::update::update;
 use blktune::config::theme::Theme;
 use blktune::sys::device::{DevNum, Device, DeviceId};
 use blktune::sys::queue::{Attribute, QueueState};
+use blktune::telemetry::note::Note;
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
 use blktune::trial::result::{CpuUse, TrialResult};
@@ -106,13 +107,13 @@ fn some_rates() -> impl Strategy<Value = Message> {
                 read_await_ms: b,
                 busy_pct: b,
                 in_flight: Some(n),
-                notes: vec!["counters reset"],
+                notes: vec![Note::CountersReset],
                 ..rates(f64::from(n), 4096.0, 1.0, 512.0, 0.1, 5.0)
             };
             let minor = 16 * u32::try_from(text.len()).unwrap();
             (RowKey { devnum: DevNum { major: 8, minor }, name: name(text) }, rates)
         });
-        Message::Rates { at, when: When { boot, wall }, rows: rows.collect() }
+        Message::Rates { at, when: When { boot, wall }, rows: rows.collect(), total: None }
     })
 }
 
@@ -189,6 +190,8 @@ fn some_result() -> impl Strategy<Value = Message> {
                 window_s: v.unwrap_or_default(),
                 jobs: Vec::new(),
                 total,
+                fairness: None,
+                promises: Vec::new(),
                 device: None,
                 cpu: CpuUse::default(),
                 settings_before: BTreeMap::new(),

@@ -97,7 +97,7 @@ fn the_first_sample_knows_nothing_yet() {
             .iter()
             .map(|d| (RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, Rates::default()))
             .collect();
-        s.send(Message::Rates { at: Nanos(0), when: When::default(), rows });
+        s.send(Message::Rates { at: Nanos(0), when: When::default(), rows, total: None });
         s
     };
     pictures("devices-first", make);

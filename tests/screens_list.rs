@@ -43,7 +43,7 @@ fn busy(all: &[Device], figures: &[(&str, f64)]) -> Message {
         let rates = Rates { busy_pct: Some(pct), busy_raw_pct: Some(pct), ..Rates::default() };
         (RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, rates)
     };
-    Message::Rates { at: Nanos(0), when: When::default(), rows: all.iter().map(row).collect() }
+    Message::Rates { at: Nanos(0), when: When::default(), rows: all.iter().map(row).collect(), total: None }
 }
 
 /// The names in the list, in order, folded ones left out.
@@ -362,7 +362,7 @@ fn an_order_by_figures_waits_for_the_first_of_them_and_then_stays() {
     let none = all
         .iter()
         .map(|d| (RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, Rates::default()));
-    s.send(Message::Rates { at: Nanos(0), when: When::default(), rows: none.collect() });
+    s.send(Message::Rates { at: Nanos(0), when: When::default(), rows: none.collect(), total: None });
     assert_eq!(names(&s), ["sda", "sdb", "sdc", "sdd"]);
     s.send(busy(&all, &[("sdc", 5.0)]));
     assert_eq!(names(&s), ["sdc", "sda", "sdb", "sdd"]);

@@ -198,7 +198,8 @@ fn a_sleep_is_a_gap_of_its_width_on_the_chart() {
         // A minute in the middle was slept through: the clock that measures stood still.
         let at = Nanos((100 + i) * Nanos::SECOND.0);
         let boot = Nanos(at.0 + if i < 30 { 0 } else { 60 * Nanos::SECOND.0 });
-        s.send(Message::Rates { at, when: When { boot: Some(boot), wall: None }, rows: rows(50.0) });
+        let when = When { boot: Some(boot), wall: None };
+        s.send(Message::Rates { at, when, rows: rows(50.0), total: None });
     }
     let line = s.line_with("  write ");
     let chart: String = line.chars().skip(8).take(52).collect();

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use crate::sys::device::{DevNum, Device, DeviceId};
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
+use crate::telemetry::note::Note;
 use crate::telemetry::rates::Rates;
 use crate::telemetry::sample::RowKey;
 use crate::telemetry::series::Series;
@@ -24,8 +25,10 @@ pub const GONE_STAYS: Nanos = Nanos(10_000_000_000);
 /// With more devices in use than this, only those that were looked at keep their past, and of them the last so many.
 const PAST_FOR_ALL: usize = 64;
 
-/// What a sample notes and the axis of the charts marks.
-const MARKED_NOTES: [&str; 2] = ["new device", "counters reset"];
+/// Whether the axis of the charts marks what a sample notes: what breaks the past in two, not what lasts.
+const fn marked(note: &Note) -> bool {
+    matches!(note, Note::NewDevice | Note::CountersReset | Note::Suspended(_))
+}
 
 /// What this program left in a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +101,7 @@ pub struct Entry {
     /// It came after the first inventory, and is not marked as new yet.
     came: bool,
     /// What the last sample noted.
-    noted: Vec<String>,
+    noted: Vec<Note>,
 }
 
 impl Entry {
@@ -127,6 +130,16 @@ impl Entry {
     #[must_use]
     pub fn live(&self) -> bool {
         self.gone_since.is_none()
+    }
+
+    /// It went: nothing of it moves any more, and nothing can be done to it.
+    fn leave(&mut self, now: Nanos) {
+        self.gone_since = Some(now);
+        self.rates = None;
+        self.partition_rates.clear();
+        self.staged.clear();
+        self.work = None;
+        self.hold(None);
     }
 
     /// The figures to be shown: those of the newest sample, or of the moment that is looked back to.
@@ -194,12 +207,10 @@ impl Entry {
         if notes.is_empty() && self.noted.is_empty() {
             return;
         }
-        let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
-        let marked = |n: &&String| MARKED_NOTES.contains(&n.as_str());
-        for note in notes.iter().filter(marked).filter(|n| !self.noted.contains(n)) {
-            self.marks.push(Mark { seen, what: What::Note(note.clone()) });
+        for note in notes.iter().filter(|n| marked(n) && !self.noted.contains(n)) {
+            self.marks.push(Mark { seen, what: What::Note(note.to_string()) });
         }
-        self.noted = notes;
+        self.noted = notes.to_vec();
     }
 
     /// Takes in a reading of the queue. Staged values that the queue has by now are staged no longer.
@@ -389,12 +400,7 @@ impl Fleet {
         }
         for (entry, found) in self.entries.iter_mut().zip(found) {
             if !found && entry.gone_since.is_none() {
-                entry.gone_since = Some(now);
-                entry.rates = None;
-                entry.partition_rates.clear();
-                entry.staged.clear();
-                entry.work = None;
-                entry.hold(None);
+                entry.leave(now);
             }
         }
         self.order.let_in(&mut self.entries, newcomers);
@@ -406,10 +412,20 @@ impl Fleet {
         for (i, e) in self.entries.iter().enumerate() {
             at.entry(e.device.name()).or_default().push(i);
         }
+        // One that was renamed keeps number and sequence number.
+        let instance = |id: &DeviceId| Some((id.diskseq?, id.devnum?));
+        let numbered: HashMap<(u64, DevNum), usize> =
+            self.entries.iter().enumerate().filter_map(|(i, e)| Some((instance(&e.device.id)?, i))).collect();
+        let mut taken = vec![false; self.entries.len()];
         let place = |device: &Device| {
-            let places = at.get_mut(device.name())?;
-            let found = places.iter().position(|&i| self.entries[i].device.id.same_device(&device.id))?;
-            Some(places.remove(found))
+            let renamed = instance(&device.id).and_then(|n| numbered.get(&n));
+            let named = at.get(device.name()).into_iter().flatten();
+            let found = named
+                .chain(renamed)
+                .copied()
+                .find(|&i| !taken[i] && self.entries[i].device.id.same_device(&device.id))?;
+            taken[found] = true;
+            Some(found)
         };
         devices.iter().map(place).collect()
     }
@@ -418,8 +434,27 @@ impl Fleet {
     pub fn mark_newcomers(&mut self, seen: Moment) {
         for entry in self.entries.iter_mut().filter(|e| e.came) {
             entry.came = false;
-            entry.marks.push(Mark { seen, what: What::Note("new device".to_owned()) });
+            entry.marks.push(Mark { seen, what: What::Note(Note::NewDevice.to_string()) });
         }
+    }
+
+    /// Takes in newer readings of some devices; the others are as they were. One of another identity under a known name
+    /// has taken its place.
+    pub fn take_readings(&mut self, devices: Vec<Device>, now: Nanos) {
+        let mut by_name: HashMap<KernelName, Device> =
+            devices.into_iter().map(|d| (d.name().clone(), d)).collect();
+        let mut newcomers = Vec::new();
+        for entry in self.entries.iter_mut().filter(|e| e.live()) {
+            let Some(device) = by_name.remove(entry.device.name()) else { continue };
+            if entry.device.id.same_device(&device.id) {
+                entry.device = device;
+            } else {
+                entry.leave(now);
+                newcomers.push(Entry::new(device));
+            }
+        }
+        self.revision += 1;
+        self.order.let_in(&mut self.entries, newcomers);
     }
 
     /// Drops devices that have been gone long enough; true if there were any.

@@ -223,7 +223,7 @@ mod tests {
     use crate::app::message::{Message, When};
     use crate::app::model::{Model, Options};
     use crate::app::update::update;
-    use crate::sys::device::{DevNum, Device, DeviceId, Partition, QueueSummary, Usage};
+    use crate::sys::device::{DevNum, Device, DeviceId, Partition, Usage};
     use crate::telemetry::rates::Rates;
     use crate::telemetry::sample::RowKey;
     use crate::units::{Bytes, Nanos};
@@ -251,19 +251,11 @@ mod tests {
                 wwid: None,
                 serial: None,
             },
-            path: None,
-            dm_name: None,
             kind: if n.is_multiple_of(2) { Kind::Loop } else { Kind::Ssd },
-            kind_evidence: String::new(),
             size: Bytes(size),
-            model: None,
-            removable: false,
-            read_only: false,
-            hidden: false,
-            queue: QueueSummary::default(),
-            used_by: Vec::new(),
             built_on: if on == n { Vec::new() } else { vec![name(format!("d{on}"))] },
             partitions: (1..=parts).map(partition).collect(),
+            ..Device::sketch(name(format!("d{n}")))
         }
     }
 
@@ -280,6 +272,7 @@ mod tests {
                 at: Nanos(0),
                 when: When::default(),
                 rows: (0..8).zip(all).map(row).collect(),
+                total: None,
             }]
         });
         let tick = (0u64..60)

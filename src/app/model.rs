@@ -11,7 +11,7 @@ use super::dialogs::Dialog;
 use super::fleet::Fleet;
 use super::look::Look;
 use super::message::{HostLine, Level};
-use super::past::{ChartSpan, Past};
+use super::past::{ChartSpan, Moment, Past};
 use super::replay::ReplayState;
 use super::run::Run;
 use super::screens::devices::DevicesScreen;
@@ -162,6 +162,14 @@ impl Model {
         match &self.rights {
             Rights::ReadOnly(why) => Some(why),
             Rights::Unknown | Rights::Write => None,
+        }
+    }
+
+    /// The moment at which something is seen now. On a record the clock of this host says nothing.
+    pub(super) fn seen(&self) -> Moment {
+        match &self.replay {
+            Some(_) => self.past.newest().unwrap_or_default(),
+            None => self.past.now(self.now),
         }
     }
 

@@ -68,10 +68,11 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
         Message::Host(host) => model.host = host,
         Message::Inventory(list) => {
             model.fleet.take_inventory(list, model.now);
-            model.fleet.mark_newcomers(model.past.now(model.now));
+            model.fleet.mark_newcomers(model.seen());
             look::settle(model);
         }
-        Message::Rates { at, when, rows } => {
+        Message::Readings(list) => model.fleet.take_readings(list, model.now),
+        Message::Rates { at, when, rows, .. } => {
             if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone()) {
                 model.fleet.look_at(&id);
             }
@@ -80,7 +81,7 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
         }
         Message::Replay(state) => model.replay = Some(state),
         Message::Queue { device, state } => {
-            let seen = model.past.now(model.now);
+            let seen = model.seen();
             if let Some(entry) = model.fleet.named_mut(&device) {
                 entry.mark_changes(&state, seen);
                 entry.read_queue(state);

@@ -8,9 +8,11 @@ pub mod jobs;
 pub mod list;
 pub mod outcome;
 pub mod output;
+mod progress_line;
 mod put_back;
 pub mod restore;
 pub mod run;
+mod run_text;
 mod sandbox_arg;
 mod screen;
 pub mod set;
@@ -19,6 +21,7 @@ pub mod show;
 mod supervised;
 pub mod undo;
 pub mod watch;
+mod watch_replay;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,6 +43,9 @@ use outcome::{CommandResult, Failure};
 pub struct Cli {
     /// Device to open the screen on
     device: Option<String>,
+    /// Show a record of `watch --record` on the screen, in place of this host
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
     /// Options that every command takes.
     #[command(flatten)]
     global: Global,
@@ -53,9 +59,9 @@ pub struct Global {
     /// Read DIR/sys and DIR/proc, a captured tree, instead of this host's; nothing can be changed or run there
     #[arg(long, global = true, value_name = "DIR")]
     sysroot: Option<PathBuf>,
-    /// Time between samples, 100ms to 60s
-    #[arg(long, global = true, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
-    interval: Duration,
+    /// Time between samples, 100ms to 60s [default: 1s; of a record: every sample, or those of this distance]
+    #[arg(long, global = true, value_name = "TIME", value_parser = parse_interval)]
+    interval: Option<Duration>,
     /// Make a loop device over a scratch file for this one run; DEVICE and TARGET may then be left out
     #[arg(long, global = true, value_name = "SIZE", num_args = 0..=1, require_equals = true, default_missing_value = "1G",
           value_parser = parse_bytes, conflicts_with = "sysroot")]
@@ -69,6 +75,13 @@ pub struct Global {
     /// No characters beyond ASCII on the screen
     #[arg(long, global = true)]
     ascii: bool,
+}
+
+impl Global {
+    /// Time between samples that are taken.
+    fn interval(&self) -> Duration {
+        self.interval.unwrap_or(Duration::from_secs(1))
+    }
 }
 
 /// When colour is used.
@@ -120,6 +133,11 @@ struct KeeperArgs {
 }
 
 impl Command {
+    /// Whether it looks at a record, and so at no device of this host.
+    const fn replays(&self) -> bool {
+        matches!(self, Command::Watch(watch::WatchArgs { replay: Some(_), .. }))
+    }
+
     /// Whether it changes settings, and so runs under a supervisor that puts them back if it can not.
     const fn changes_settings(&self) -> bool {
         matches!(self, Command::Set(_) | Command::Undo(_))
@@ -139,10 +157,21 @@ pub fn run(cli: &Cli) -> CommandResult {
         None => SysRoot::host(),
     };
     let look = screen::look(&cli.global)?;
+    let replays = cli.replay.is_some() || cli.command.as_ref().is_some_and(Command::replays);
+    if replays && cli.global.sandbox.is_some() {
+        return Err(Failure::Usage(
+            "--replay looks at a record; there is nothing for --sandbox to do".to_owned(),
+        ));
+    }
     let Some(command) = &cli.command else {
         screen::needs_terminal()?;
         return supervised::run(true, &root.clone(), || screen::open(cli, root, look));
     };
+    if cli.replay.is_some() {
+        return Err(Failure::Usage(
+            "--replay goes behind the command, as in: blktune watch --replay FILE".to_owned(),
+        ));
+    }
     if let Some(device) = &cli.device {
         let device = attr::clean(device.as_bytes());
         return Err(Failure::Usage(format!(
@@ -166,7 +195,7 @@ fn in_order(command: &Command, cli: &Cli, root: &SysRoot) -> CommandResult {
     };
     let sandbox = sandbox_arg::create(cli.global.sandbox, &stop)?;
     let instead = sandbox.as_ref().map(sandbox_arg::named);
-    let result = dispatch(command, root, instead.as_deref(), cli.global.interval, &stop);
+    let result = dispatch(command, root, instead.as_deref(), &cli.global, &stop);
     let removed = sandbox.map_or(Ok(()), sandbox_arg::remove);
     match (result, stop.signal()) {
         // A command that was stopped says so in its own way; which signal it was is known here.
@@ -180,13 +209,16 @@ fn dispatch(
     command: &Command,
     root: &SysRoot,
     instead: Option<&str>,
-    interval: Duration,
+    global: &Global,
     stop: &Stop,
 ) -> CommandResult {
     match command {
         Command::List(args) => list::run(args, root),
         Command::Show(args) => show::run(args, root, instead),
-        Command::Watch(args) => watch::run(args, root, instead, interval, stop),
+        Command::Watch(args) => match &args.replay {
+            Some(file) => watch_replay::run(args, file, global.interval, stop),
+            None => watch::run(args, root, instead, global.interval(), stop),
+        },
         Command::Set(args) => set::run(args, root, instead),
         Command::Undo(args) => undo::run(args, root, instead),
         Command::Restore(args) => restore::run(args, root),

@@ -1,20 +1,24 @@
 //! `blktune [DEVICE]`: the screen, from the command line's side.
 
 use std::io::{IsTerminal as _, stdin, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::change_report::journal;
 use super::device_arg::resolve;
 use super::outcome::{CommandResult, Failure};
+use super::watch_replay::{self, row_of_record};
 use super::{Cli, ColorWhen, Global, sandbox_arg};
 use crate::app::model::{Options, PresetRow};
+use crate::clock::{Clock as _, SystemClock};
 use crate::config::color::{ColorChoice, ColorDepth, TerminalHints};
 use crate::config::theme::Theme;
 use crate::config::view::{self, View};
 use crate::runtime::event_loop::Ending;
+use crate::runtime::replay::{Replay, ReplayOpening};
 use crate::runtime::screen::{self, Opening};
 use crate::runtime::stop::Stop;
 use crate::sandbox::Sandbox;
+use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::workload::preset::PRESETS;
 
@@ -78,6 +82,12 @@ pub(super) fn needs_terminal() -> CommandResult {
 /// # Errors
 /// The device does not exist, or what ended the screen was an error or a signal.
 pub(super) fn open(cli: &Cli, root: SysRoot, look: Look) -> CommandResult {
+    if let Some(file) = &cli.replay {
+        // A device is a row of the record.
+        let chosen = cli.device.as_deref().and_then(row_of_record);
+        let replay = open_record(file, cli, &root)?;
+        return show(cli, root, look, chosen, None, Some(replay));
+    }
     let chosen = cli.device.as_deref().map(|typed| resolve(&root, typed)).transpose()?;
     // Signals while the scratch file is written end the program in order, too.
     let stop = match cli.global.sandbox {
@@ -85,21 +95,35 @@ pub(super) fn open(cli: &Cli, root: SysRoot, look: Look) -> CommandResult {
         None => Stop::default(),
     };
     let sandbox = sandbox_arg::create(cli.global.sandbox, &stop)?;
-    let result = show(cli, root, look, chosen.map(|c| c.row), sandbox.as_ref());
+    let result = show(cli, root, look, chosen.map(|c| c.row), sandbox.as_ref(), None);
     let removed = sandbox.map_or(Ok(()), sandbox_arg::remove);
     result.and(removed)
+}
+
+/// Reads the first sample, so that a file without one is told before the terminal is taken.
+fn open_record(file: &Path, cli: &Cli, root: &SysRoot) -> Result<Replay, Failure> {
+    let opening = ReplayOpening {
+        file,
+        reader: watch_replay::open(file)?,
+        tree: cli.global.sysroot.is_some().then(|| root.clone()),
+        interval: cli.global.interval.map(Into::into),
+    };
+    Replay::open(opening, SystemClock.monotonic())
+        .map_err(|e| watch_replay::unreadable(file, &e))?
+        .ok_or_else(|| watch_replay::no_sample(file))
 }
 
 fn show(
     cli: &Cli,
     root: SysRoot,
     look: Look,
-    chosen: Option<crate::sys::name::KernelName>,
+    chosen: Option<KernelName>,
     sandbox: Option<&Sandbox>,
+    replay: Option<Replay>,
 ) -> CommandResult {
     let sysroot = cli.global.sysroot.as_ref().map(|d| format!("sysroot {}", d.display()));
     let place = sandbox.and_then(Sandbox::name).map(|n| format!("sandbox {n}")).or(sysroot);
-    let journal = if root.is_live() { journal(&root).ok() } else { None };
+    let journal = if root.is_live() && replay.is_none() { journal(&root).ok() } else { None };
     // Choices of looks are the person's, not the host's: they hold on a sandbox and a captured tree as well.
     let state = view::state_dir(|name| std::env::var_os(name), rustix::process::geteuid().is_root());
     let remembered = state.as_deref().map_or_else(|| Ok(View::default()), View::load);
@@ -115,12 +139,13 @@ fn show(
         journal,
         theme: look.theme,
         options,
-        interval: cli.global.interval,
+        interval: cli.global.interval(),
         place,
         scratch: match sandbox {
             Some(Sandbox::ScratchFile(file)) => file.path(),
             _ => PathBuf::from("."),
         },
+        replay,
         state,
         notice,
     };
@@ -153,11 +178,13 @@ fn presets() -> Vec<PresetRow> {
     PRESETS
         .iter()
         .filter(|p| !p.writes())
-        .map(|p| PresetRow {
-            name: p.name.to_owned(),
-            question: p.question.to_owned(),
-            not_for: p.not_for.to_owned(),
-            job: p.job(),
+        .filter_map(|p| {
+            Some(PresetRow {
+                name: p.name.to_owned(),
+                question: p.question.to_owned(),
+                not_for: p.not_for.to_owned(),
+                job: p.jobs().into_iter().next()?,
+            })
         })
         .collect()
 }

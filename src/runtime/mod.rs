@@ -2,6 +2,8 @@
 
 pub mod conductor;
 pub mod control;
+mod device_facts;
+mod devices;
 pub mod event;
 pub mod event_loop;
 pub mod hold;
@@ -9,6 +11,10 @@ pub mod inbox;
 pub mod input;
 pub mod keeper;
 pub mod outside;
+pub mod record_reader;
+pub mod recorder;
+pub mod recording;
+pub mod replay;
 pub mod sampler;
 pub mod screen;
 pub mod signals;
@@ -16,5 +22,6 @@ pub mod stop;
 pub mod supervisor;
 pub mod terminal;
 pub mod thread;
+mod users;
 pub mod view_file;
 pub mod watcher;

@@ -8,10 +8,12 @@ use crossbeam_channel::Sender;
 use super::conductor::{Conductor, Order};
 use super::control::Control;
 use super::event::Event;
+use super::replay::LOOKED_AT;
 use super::view_file::ViewFile;
 use super::watcher::{Ask, Asks};
 use crate::app::effect::Effect;
 use crate::app::message::{Level, Message};
+use crate::app::replay::ReplayOrder;
 use crate::sys::root::SysRoot;
 
 /// How long a run may take to end after it was told to: less than the supervisor's patience with the whole program.
@@ -29,6 +31,7 @@ pub struct Outside {
     scratch: PathBuf,
     view: ViewFile,
     run: Option<Conductor>,
+    replay: Option<Sender<ReplayOrder>>,
 }
 
 impl Outside {
@@ -44,7 +47,13 @@ impl Outside {
         state: Option<PathBuf>,
     ) -> Self {
         let view = ViewFile::new(state, events.clone());
-        Self { root, events, asks, control, scratch, view, run: None }
+        Self { root, events, asks, control, scratch, view, run: None, replay: None }
+    }
+
+    /// With a record's source in place of the host: it takes the orders, and nothing can be changed or run.
+    #[must_use]
+    pub fn replaying(self, orders: Sender<ReplayOrder>) -> Self {
+        Self { replay: Some(orders), ..self }
     }
 
     /// Carries out one effect, or starts to.
@@ -54,27 +63,27 @@ impl Outside {
             Effect::Watch(names) => self.ask(Ask::Watch(names)),
             Effect::Apply { device, changes, revert_after } => match &self.control {
                 Some(control) => control.apply(device, changes, revert_after),
-                None => self.tell(Message::Applied { device, result: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::Applied { device, result: Err(self.why_not()) }),
             },
             Effect::PlanUndo { device } => match &self.control {
                 Some(control) => control.plan_undo(device),
-                None => self.tell(Message::UndoPlan { device, plan: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::UndoPlan { device, plan: Err(self.why_not()) }),
             },
             Effect::Undo { device } => match &self.control {
                 Some(control) => control.undo(device),
-                None => self.tell(Message::UndoDone { device, result: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::UndoDone { device, result: Err(self.why_not()) }),
             },
             Effect::PlanRedo { device } => match &self.control {
                 Some(control) => control.plan_redo(device),
-                None => self.tell(Message::RedoPlan { device, plan: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::RedoPlan { device, plan: Err(self.why_not()) }),
             },
             Effect::Redo { device } => match &self.control {
                 Some(control) => control.redo(device),
-                None => self.tell(Message::RedoDone { device, result: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::RedoDone { device, result: Err(self.why_not()) }),
             },
             Effect::ReadBoot { device } => match &self.control {
                 Some(control) => control.read_boot(device),
-                None => self.tell(Message::BootState { device, state: Err(CAPTURED.to_owned()) }),
+                None => self.tell(Message::BootState { device, state: Err(self.why_not()) }),
             },
             Effect::Confirm { device } => {
                 if let Some(control) = &self.control {
@@ -85,6 +94,9 @@ impl Outside {
                 if let Some(control) = &self.control {
                     control.give_up(&device);
                 }
+            }
+            Effect::StartRun { .. } if self.replay.is_some() => {
+                self.tell(Message::RunFinished(Err(self.why_not())));
             }
             Effect::StartRun { .. } if !self.root.is_live() => {
                 self.tell(Message::RunFinished(Err(
@@ -103,9 +115,13 @@ impl Outside {
                     run.stop();
                 }
             }
+            Effect::Replay(order) => {
+                // A source that has ended takes no orders, and was told of by its thread.
+                let _ = self.replay.as_ref().map(|orders| orders.send(order));
+            }
             Effect::SaveView(view) => self.view.save(view),
-            // There is no record to replay; and the loop ends on Quit and does not pass it on.
-            Effect::Replay(_) | Effect::Quit => {}
+            // The loop ends on it and does not pass it on.
+            Effect::Quit => {}
         }
     }
 
@@ -119,6 +135,11 @@ impl Outside {
         let run = self.run?;
         let ended = run.join(RUN_ENDS_WITHIN);
         (!ended).then(|| "the run's device does not answer; its threads were left behind".to_owned())
+    }
+
+    fn why_not(&self) -> String {
+        let reason = if self.replay.is_some() { LOOKED_AT } else { CAPTURED };
+        reason.to_owned()
     }
 
     fn ask(&self, ask: Ask) {

@@ -1,7 +1,11 @@
 //! `/proc/diskstats`: one line to counters. A bad line never costs the others.
 //!
 //! Fields as in `Documentation/admin-guide/iostats.rst`: 11 statistics up to Linux 4.17, 15 (discard) from 4.18, 17
-//! (flush) from 5.5. Missing ones are None, surplus ones ignored. Millisecond fields are 32-bit and wrap.
+//! (flush) from 5.5. Missing ones are None, surplus ones ignored. Millisecond fields are 32-bit and wrap; counts are
+//! `unsigned long`. A sector here is 512 bytes whatever the device's block size.
+
+use std::borrow::Cow;
+use std::io::Read as _;
 
 use super::attr;
 use super::device::DevNum;
@@ -61,48 +65,132 @@ pub struct Row {
     pub counters: Counters,
 }
 
-/// Parses one line with procfs. None for a line that is not a row (too short, not numbers, an unsafe name).
-///
-/// The millisecond fields and in-flight are printed as 32-bit numbers by the kernel but parsed wider, so that a
-/// surprising value is cut to 32 bits as a wrap would be, not an error.
-#[must_use]
-pub fn parse_line(line: &str) -> Option<Row> {
-    let s = procfs::DiskStat::from_line(line).ok()?;
-    let direction = |ios: u64, merges: u64, sectors: u64, ms: u64| DirectionCounters {
-        ios,
-        merges,
-        sectors: Sectors(sectors),
-        ms: wrapped(ms),
-    };
-    let discard = match (s.discards, s.discards_merged, s.sectors_discarded, s.time_discarding) {
-        (Some(ios), Some(merges), Some(sectors), Some(ms)) => Some(direction(ios, merges, sectors, ms)),
-        _ => None,
-    };
-    let flush = match (s.flushes, s.time_flushing) {
-        (Some(ios), Some(ms)) => Some(FlushCounters { ios, ms: wrapped(ms) }),
-        _ => None,
-    };
-    Some(Row {
-        devnum: DevNum { major: u32::try_from(s.major).ok()?, minor: u32::try_from(s.minor).ok()? },
-        name: KernelName::new(&s.name)?,
-        counters: Counters {
-            read: direction(s.reads, s.merged, s.sectors_read, s.time_reading),
-            write: direction(s.writes, s.writes_merged, s.sectors_written, s.time_writing),
-            in_flight: wrapped(s.in_progress),
-            busy_ms: wrapped(s.time_in_progress),
-            weighted_ms: wrapped(s.weighted_time_in_progress),
-            discard,
-            flush,
-        },
-    })
+/// One line of the file, its name still a piece of it: reading 10,000 rows a second makes no 10,000 names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// Device number.
+    pub devnum: DevNum,
+    /// The name as it stands there, not checked.
+    pub name: &'a str,
+    /// The totals.
+    pub counters: Counters,
 }
 
-/// Reads the text of `/proc/diskstats`, so that the caller can stamp the time around it.
+impl<'a> Line<'a> {
+    /// Parses a line. None for one that is no row: too short, or not numbers.
+    ///
+    /// The millisecond fields and in-flight are printed as 32-bit numbers by the kernel but read wider, so that a
+    /// surprising value is cut to 32 bits as a wrap would be, not an error. The rows of partitions in Linux 2.6.0 to
+    /// 2.6.24, with 4 statistics of another meaning, are none.
+    #[must_use]
+    pub fn parse(line: &'a str) -> Option<Self> {
+        let mut fields = Fields { text: line, at: 0 };
+        let devnum = DevNum { major: fields.number32()?, minor: fields.number32()? };
+        let name = fields.word()?;
+        Some(Self { devnum, name, counters: fields.counters()? })
+    }
+
+    /// The row, if its name can be the name of a device.
+    #[must_use]
+    pub fn row(&self) -> Option<Row> {
+        Some(Row { devnum: self.devnum, name: KernelName::new(self.name)?, counters: self.counters })
+    }
+}
+
+/// So many digits always fit in 64 bits.
+const SAFE_DIGITS: usize = 19;
+
+/// What stands between blanks, one after the other.
+struct Fields<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Fields<'a> {
+    /// What is left behind the blanks.
+    fn rest(&mut self) -> &'a [u8] {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let blanks = rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
+        self.at += blanks;
+        rest.get(blanks..).unwrap_or_default()
+    }
+
+    fn word(&mut self) -> Option<&'a str> {
+        let length = self.rest().iter().take_while(|b| !b.is_ascii_whitespace()).count();
+        let word = self.text.get(self.at..self.at + length).filter(|w| !w.is_empty())?;
+        self.at += length;
+        Some(word)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let rest = self.rest();
+        let mut value: u64 = 0;
+        let mut length = 0;
+        for b in rest {
+            let digit = b.wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+            length += 1;
+        }
+        if length == 0 || rest.get(length).is_some_and(|b| !b.is_ascii_whitespace()) {
+            return None;
+        }
+        if length > SAFE_DIGITS {
+            value = self.text.get(self.at..self.at + length)?.parse().ok()?;
+        }
+        self.at += length;
+        Some(value)
+    }
+
+    fn number32(&mut self) -> Option<u32> {
+        self.number().and_then(|v| u32::try_from(v).ok())
+    }
+
+    fn direction(&mut self) -> Option<DirectionCounters> {
+        Some(DirectionCounters {
+            ios: self.number()?,
+            merges: self.number()?,
+            sectors: Sectors(self.number()?),
+            ms: wrapped(self.number()?),
+        })
+    }
+
+    /// Everything behind the name.
+    fn counters(&mut self) -> Option<Counters> {
+        let read = self.direction()?;
+        let write = self.direction()?;
+        let in_flight = wrapped(self.number()?);
+        let busy_ms = wrapped(self.number()?);
+        let weighted_ms = wrapped(self.number()?);
+        let discard = self.direction();
+        let flush =
+            discard.and_then(|_| Some(FlushCounters { ios: self.number()?, ms: wrapped(self.number()?) }));
+        Some(Counters { read, write, in_flight, busy_ms, weighted_ms, discard, flush })
+    }
+}
+
+/// Parses one line to a row. None for a line that is not one (see [`Line::parse`]), or whose name is unsafe.
+#[must_use]
+pub fn parse_line(line: &str) -> Option<Row> {
+    Line::parse(line)?.row()
+}
+
+/// Reads the bytes of `/proc/diskstats` into a buffer that keeps its size, so that the caller can stamp the time
+/// around it. The text is [`text_of`] them.
 ///
 /// # Errors
 /// The file can not be read: `/proc` is not mounted, or a captured tree lacks it.
-pub fn read_text(root: &SysRoot) -> std::io::Result<String> {
-    std::fs::read(root.proc("diskstats")).map(|b| String::from_utf8_lossy(&b).into_owned())
+pub fn read_into(root: &SysRoot, bytes: &mut Vec<u8>) -> std::io::Result<()> {
+    bytes.clear();
+    std::fs::File::open(root.proc("diskstats"))?.read_to_end(bytes).map(drop)
+}
+
+/// The bytes as text. What is no UTF-8 is replaced, which spoils the name of its row and nothing else.
+#[must_use]
+pub fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
 }
 
 /// The counters of one device or partition, from its own `stat` file, which is exact where rows of the whole table are
@@ -111,7 +199,7 @@ pub fn read_text(root: &SysRoot) -> std::io::Result<String> {
 pub fn counters_of(root: &SysRoot, name: &KernelName) -> Option<Counters> {
     // The columns of /proc/diskstats without number and name.
     let columns = attr::read_opt(&root.class_block(name).join("stat"))?;
-    parse_line(&format!("0 0 row {columns}")).map(|row| row.counters)
+    Fields { text: &columns, at: 0 }.counters()
 }
 
 /// Parses the whole text, skipping lines that are not rows.
@@ -151,10 +239,71 @@ mod tests {
         assert_eq!(names, ["sda", "cciss/c0d0"]);
     }
 
+    #[test]
+    fn missing_columns_are_none_and_odd_values_are_cut_as_the_kernel_prints_them() {
+        let eleven = "1 2 3 4 5 6 7 8 9 10 11";
+        assert_eq!(parse_line("8 0 sda 1 2 3 4 5 6 7 8 9 10"), None);
+        for partial in [format!("8 0 sda {eleven} 12 13 14"), format!("8 0 sda {eleven} 12 13 14 x 16 17")] {
+            let c = parse_line(&partial).unwrap().counters;
+            assert_eq!((c.discard, c.flush), (None, None), "{partial}");
+        }
+        let c = parse_line(&format!("8 0 sda {eleven} 12 13 14 15 16")).unwrap().counters;
+        assert!(c.discard.is_some() && c.flush.is_none());
+        // 2^32 + 7 in a field of 32 bits.
+        let c = parse_line("8 0 sda 1 2 3 4294967303 5 6 7 8 4294967303 4294967303 11").unwrap().counters;
+        assert_eq!((c.read.ms, c.in_flight, c.busy_ms), (7, 7, 7));
+        // The greatest unsigned long is a count; one more is none.
+        let c = parse_line("8 0 sda 18446744073709551615 2 3 4 5 6 7 8 9 10 11").unwrap().counters;
+        assert_eq!(c.read.ios, u64::MAX);
+        assert_eq!(parse_line("8 0 sda 18446744073709551616 2 3 4 5 6 7 8 9 10 11"), None);
+        assert_eq!(parse_line("8 0 sda -1 2 3 4 5 6 7 8 9 10 11"), None);
+        assert_eq!(parse_line("3 1 hda1 446 11000 1 8"), None, "a partition's row of Linux 2.6.0 to 2.6.24");
+    }
+
     proptest! {
         #[test]
         fn any_text_is_survived(s in ".*") {
             let _ = parse(&s);
+        }
+
+        #[test]
+        fn any_fields_are_survived(s in "[0-9]{1,3} [0-9]{1,3} [a-z/!.]{1,6}( [0-9-]{0,22}){0,24}") {
+            let _ = parse(&s);
+        }
+
+        #[test]
+        fn valid_lines_read_as_another_parser_reads_them(
+            numbers in (0i32..4096, 0i32..1_048_576),
+            name in "[a-z]{2,4}(/[a-z]{1,3})?[0-9]{0,3}",
+            values in proptest::collection::vec(any::<u64>(), 11..22),
+            gap in "[ \t]{1,3}",
+        ) {
+            let columns = values.iter().map(u64::to_string).collect::<Vec<_>>().join(&gap);
+            let line = format!("{gap}{}{gap}{}{gap}{name}{gap}{columns}", numbers.0, numbers.1);
+            let theirs = procfs::DiskStat::from_line(&line).unwrap();
+            let ours = Line::parse(&line).unwrap();
+            prop_assert_eq!(i64::from(ours.devnum.major), i64::from(theirs.major));
+            prop_assert_eq!(i64::from(ours.devnum.minor), i64::from(theirs.minor));
+            prop_assert_eq!(ours.name, &theirs.name);
+            let c = ours.counters;
+            let direction = |d: DirectionCounters| [d.ios, d.merges, d.sectors.0, u64::from(d.ms)];
+            let cut = |ms: u64| ms % (1 << 32);
+            prop_assert_eq!(direction(c.read), [theirs.reads, theirs.merged, theirs.sectors_read, cut(theirs.time_reading)]);
+            prop_assert_eq!(
+                direction(c.write),
+                [theirs.writes, theirs.writes_merged, theirs.sectors_written, cut(theirs.time_writing)]
+            );
+            prop_assert_eq!(
+                [c.in_flight, c.busy_ms, c.weighted_ms].map(u64::from),
+                [theirs.in_progress, theirs.time_in_progress, theirs.weighted_time_in_progress].map(cut)
+            );
+            // Theirs takes each column by itself, ours a group only as a whole.
+            let discards = theirs.time_discarding.map(|ms| {
+                [theirs.discards.unwrap(), theirs.discards_merged.unwrap(), theirs.sectors_discarded.unwrap(), cut(ms)]
+            });
+            prop_assert_eq!(c.discard.map(direction), discards);
+            let flushes = theirs.time_flushing.map(|ms| (theirs.flushes.unwrap(), cut(ms)));
+            prop_assert_eq!(c.flush.map(|f| (f.ios, u64::from(f.ms))), flushes);
         }
 
         #[test]

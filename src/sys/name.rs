@@ -1,16 +1,20 @@
 //! The kernel name of a block device, checked before any path is built of it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
+
+use super::attr::is_unsafe;
 
 /// A block device's kernel name (`sda`, `nvme0n1`, `cciss/c0d0`).
 ///
 /// Kept in the spelling of sysfs, where the kernel writes `!` for `/`; shown in the spelling of
 /// `/proc/diskstats` and `/dev`. A value of this type is a single safe path component: not empty, not `.` or
-/// `..`, no `/`, no NUL, no control characters.
+/// `..`, no `/`, no NUL, no control characters, none that make a line read as something else. A copy shares the text:
+/// names are kept for every row of every sample.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KernelName(String);
+pub struct KernelName(Arc<str>);
 
 impl KernelName {
     /// Takes either spelling. None if the text can not be the name of a block device.
@@ -18,10 +22,47 @@ impl KernelName {
     pub fn new(text: &str) -> Option<Self> {
         let sysfs = text.replace('/', "!");
         let parts_ok = text.split('/').all(|p| !p.is_empty() && p != "." && p != "..");
-        let chars_ok = sysfs.chars().all(|c| !c.is_control() && c != '\0');
+        let chars_ok = sysfs.chars().all(|c| !is_unsafe(c));
         // DISK_NAME_LEN is 32; partitions and hostile trees may be longer, but never than a file name.
         let length_ok = (1..=255).contains(&sysfs.len());
-        (parts_ok && chars_ok && length_ok && sysfs != "." && sysfs != "..").then_some(Self(sysfs))
+        (parts_ok && chars_ok && length_ok && sysfs != "." && sysfs != "..").then(|| Self(sysfs.into()))
+    }
+
+    /// Whether this is the name that the text spells, in either spelling. Makes nothing, unlike a comparison with
+    /// [`KernelName::new`].
+    #[must_use]
+    pub fn is_spelled(&self, text: &str) -> bool {
+        let as_sysfs = text.bytes().map(|b| if b == b'/' { b'!' } else { b });
+        self.0.len() == text.len() && self.0.bytes().eq(as_sysfs)
+    }
+
+    /// Whether both are one piece of text in memory: equal without a look at the letters. False says nothing.
+    #[must_use]
+    pub fn shares_text(&self, other: &KernelName) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether this would be the name of a partition of `whole`: the number behind the name, with a `p` between where
+    /// the name ends with a digit (`bdev_name` in `block/genhd.c`). Only a guess (`xvda1` may be a whole device) unless
+    /// the row of `whole` is right before it in `/proc/diskstats`, where the kernel lists partitions behind their device.
+    #[must_use]
+    pub fn could_be_partition_of(&self, whole: &KernelName) -> bool {
+        let Some(rest) = self.0.strip_prefix(&*whole.0) else { return false };
+        let number =
+            if whole.0.ends_with(|c: char| c.is_ascii_digit()) { rest.strip_prefix('p') } else { Some(rest) };
+        number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    }
+
+    /// The head of an NVMe multipath device whose hidden path has this name: `nvme3n1` of `nvme3c2n1`
+    /// (`nvme_mpath_set_disk_name` in `drivers/nvme/host/multipath.c`). None for any other name.
+    #[must_use]
+    pub fn multipath_head(&self) -> Option<KernelName> {
+        let rest = self.0.strip_prefix("nvme")?;
+        let (subsystem, rest) = rest.split_once('c')?;
+        let (controller, namespace) = rest.split_once('n')?;
+        let numbers = [subsystem, controller, namespace];
+        let all = numbers.iter().all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+        all.then(|| KernelName(format!("nvme{subsystem}n{namespace}").into()))
     }
 
     /// The name of the directory in `/sys/block`: `cciss!c0d0`.
@@ -39,7 +80,7 @@ impl KernelName {
 
 impl fmt::Display for KernelName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.kernel())
+        if self.0.contains('!') { f.pad(&self.kernel()) } else { f.pad(&self.0) }
     }
 }
 
@@ -120,8 +161,46 @@ mod tests {
 
     #[test]
     fn what_could_leave_the_directory_is_no_name() {
-        for bad in ["", ".", "..", "/", "../sda", "sda/..", "a//b", "sd\u{1b}[2J", "sd\0a"] {
+        for bad in ["", ".", "..", "/", "../sda", "sda/..", "a//b", "sd\u{1b}[2J", "sd\0a", "sd\u{202e}a"] {
             assert!(KernelName::new(bad).is_none(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_known_by_either_spelling_and_by_nothing_else() {
+        let n = KernelName::new("cciss/c0d0").unwrap();
+        assert!(n.is_spelled("cciss/c0d0") && n.is_spelled("cciss!c0d0"));
+        assert!(!n.is_spelled("cciss/c0d") && !n.is_spelled("cciss/c0d00") && !n.is_spelled("cciss.c0d0"));
+    }
+
+    #[test]
+    fn a_partition_is_told_from_a_longer_name() {
+        let name = |t| KernelName::new(t).unwrap();
+        for (whole, part) in
+            [("sda", "sda1"), ("nvme0n1", "nvme0n1p12"), ("cciss/c0d0", "cciss/c0d0p1"), ("loop1", "loop1p1")]
+        {
+            assert!(name(part).could_be_partition_of(&name(whole)), "{part}");
+        }
+        for (whole, other) in [
+            ("loop1", "loop10"),
+            ("sda", "sdaa"),
+            ("sda", "sda"),
+            ("nvme0n1", "nvme0n10"),
+            ("mmcblk0", "mmcblk0boot0"),
+            ("dm-1", "dm-1p"),
+            ("xvdb", "xvda1"),
+        ] {
+            assert!(!name(other).could_be_partition_of(&name(whole)), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_hidden_path_knows_its_head() {
+        let head = |t| KernelName::new(t).unwrap().multipath_head().map(|h| h.kernel());
+        assert_eq!(head("nvme3c2n1").as_deref(), Some("nvme3n1"));
+        assert_eq!(head("nvme10c12n4").as_deref(), Some("nvme10n4"));
+        for other in ["nvme0n1", "nvme0n1p1", "sdc1n2", "nvme0c0", "nvmecn", "nvme0c0n1p1"] {
+            assert_eq!(head(other), None, "{other}");
         }
     }
 

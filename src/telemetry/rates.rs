@@ -1,16 +1,21 @@
 //! Two samples to rates, by iostat's definitions and with the kernel's traps avoided.
 
-use crate::sys::diskstats::{Counters, DirectionCounters};
-use crate::units::Nanos;
+use super::delta::{Delta, DirectionDelta, FlushDelta};
+use super::note::Note;
+use crate::sys::diskstats::Counters;
+use crate::units::{Nanos, Sectors};
 
 /// Below this an interval says nothing: the kernel's own counters move in milliseconds.
 pub const SHORTEST_INTERVAL: Nanos = Nanos(10_000_000);
 
-/// A 32-bit difference above this is a counter that stepped back, not one that moved forward (`iostats.rst`:
-/// per-CPU counters are summed without a lock).
-const HALF_RANGE: u32 = 1 << 31;
+/// From this interval on, 25 days, a 32-bit count of milliseconds may have gone round, and nothing tells.
+const LONGEST_OF_TIMES: Nanos = Nanos((1 << 31) * 1_000_000);
 
 /// One device over one interval. None is unknown or undefined (no completions, so no await), never 0.
+///
+/// These are requests of the block layer, not I/Os of an application: merged, split and read ahead. Passthrough (`SG_IO`,
+/// NVMe commands) is in them only with `queue/iostats_passthrough`. Devices without requests of their own (device mapper,
+/// md) count bios, so they never merge, and their waits are not those of their members.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rates {
     /// Completed reads per second.
@@ -27,31 +32,42 @@ pub struct Rates {
     pub write_bytes_per_s: Option<f64>,
     /// Bytes discarded per second; never part of throughput.
     pub discard_bytes_per_s: Option<f64>,
-    /// Mean time of a completed read, ms, queueing included.
+    /// Mean time of a completed read, ms, queueing included. A request counts wholly where it is completed, whenever it
+    /// was started; without completions the mean is undefined. Small sums are cut to whole milliseconds.
     pub read_await_ms: Option<f64>,
     /// Mean time of a completed write, ms.
     pub write_await_ms: Option<f64>,
+    /// Mean time of a completed discard, ms.
+    pub discard_await_ms: Option<f64>,
+    /// Mean time of a completed flush, ms.
+    pub flush_await_ms: Option<f64>,
     /// Mean size of a completed read, bytes.
     pub read_size_bytes: Option<f64>,
     /// Mean size of a completed write, bytes.
     pub write_size_bytes: Option<f64>,
+    /// Mean size of a completed discard, bytes.
+    pub discard_size_bytes: Option<f64>,
     /// Share of read I/Os that were merged before being queued, percent.
     pub read_merged_pct: Option<f64>,
     /// Share of write I/Os that were merged, percent.
     pub write_merged_pct: Option<f64>,
-    /// Mean number of requests queued or in flight.
+    /// Share of discards that were merged, percent.
+    pub discard_merged_pct: Option<f64>,
+    /// Mean number of requests queued or in flight. The kernel adds a request's time when it is completed (flushes and
+    /// discards too), so that a request of ten seconds shows nothing for nine of them, then a peak.
     pub aqu_sz: Option<f64>,
     /// Requests at the driver at the end of the interval.
     pub in_flight: Option<u32>,
-    /// Share of time with something in flight, percent, cut to 100. Sampled by the kernel, so approximate; it says
-    /// nothing about headroom on parallel devices.
+    /// Share of time with something in flight, percent, cut to 100. Sampled by the kernel once a tick, and each time that
+    /// it is read while something is in flight, so approximate (too high or too low, by kernel). It says nothing about
+    /// headroom on parallel devices: 100 % is not saturation.
     pub busy_pct: Option<f64>,
     /// The same, uncut.
     pub busy_raw_pct: Option<f64>,
     /// The interval these are over.
     pub interval: Nanos,
-    /// What should be known about the figures: `new device`, `counters reset`...
-    pub notes: Vec<&'static str>,
+    /// What should be known about the figures.
+    pub notes: Vec<Note>,
 }
 
 impl Rates {
@@ -76,85 +92,73 @@ impl Rates {
     }
 }
 
-/// Rates from two rows of the same device instance, `interval` apart. None if any total fell, which only a new device
-/// or a reset does; the millisecond fields may wrap and are taken modulo 2^32.
+impl Rates {
+    /// Rates of what was done in an interval. All unknown if it is zero.
+    #[must_use]
+    pub fn of(delta: &Delta, interval: Nanos) -> Self {
+        if interval.0 == 0 {
+            return Self { in_flight: delta.in_flight, ..Self::default() };
+        }
+        let seconds = interval.seconds();
+        let per_s = |n: u64| Some(count(n) / seconds);
+        let times = interval < LONGEST_OF_TIMES;
+        let share = |ms: Option<u64>| Some(count(ms.filter(|_| times)?) / interval.millis());
+        let (read, write) = (&delta.read, &delta.write);
+        let discard = delta.discard.as_ref();
+        let flush = delta.flush.as_ref();
+        let wait = |d: &DirectionDelta| mean(d.ms.filter(|_| times), d.ios);
+        let busy = share(delta.busy_ms).map(|v| v * 100.0);
+        Self {
+            read_iops: per_s(read.ios),
+            write_iops: per_s(write.ios),
+            discard_iops: discard.and_then(|d| per_s(d.ios)),
+            flush_iops: flush.and_then(|f| per_s(f.ios)),
+            read_bytes_per_s: per_s(bytes(read)),
+            write_bytes_per_s: per_s(bytes(write)),
+            discard_bytes_per_s: discard.and_then(|d| per_s(bytes(d))),
+            read_await_ms: wait(read),
+            write_await_ms: wait(write),
+            discard_await_ms: discard.and_then(wait),
+            flush_await_ms: flush.and_then(|f: &FlushDelta| mean(f.ms.filter(|_| times), f.ios)),
+            read_size_bytes: mean(Some(bytes(read)), read.ios),
+            write_size_bytes: mean(Some(bytes(write)), write.ios),
+            discard_size_bytes: discard.and_then(|d| mean(Some(bytes(d)), d.ios)),
+            read_merged_pct: merged_pct(read),
+            write_merged_pct: merged_pct(write),
+            discard_merged_pct: discard.and_then(merged_pct),
+            aqu_sz: share(delta.weighted_ms),
+            in_flight: delta.in_flight,
+            busy_pct: busy.map(|v| v.min(100.0)),
+            busy_raw_pct: busy,
+            interval,
+            notes: if busy.is_some_and(|v| v > 100.0) { vec![Note::BusySampled] } else { Vec::new() },
+        }
+    }
+
+    /// All unknown, with the reasons.
+    #[must_use]
+    pub fn unknown(interval: Nanos, notes: Vec<Note>) -> Self {
+        Self { interval, notes, ..Self::default() }
+    }
+}
+
+/// Rates from two rows of the same device instance, `interval` apart. None if any count fell: see [`Delta::between`].
 #[must_use]
 pub fn between(before: &Counters, after: &Counters, interval: Nanos) -> Option<Rates> {
-    let seconds = interval.seconds();
-    let read = Delta::between(&before.read, &after.read)?;
-    let write = Delta::between(&before.write, &after.write)?;
-    let discard = match (&before.discard, &after.discard) {
-        (Some(b), Some(a)) => Some(Delta::between(b, a)?),
-        _ => None,
-    };
-    let flush = match (before.flush, after.flush) {
-        (Some(b), Some(a)) => Some(a.ios.checked_sub(b.ios)?),
-        _ => None,
-    };
-    let share_of_interval = |b: u32, a: u32| ms_between(b, a).map(|ms| f64::from(ms) / interval.millis());
-    let busy = share_of_interval(before.busy_ms, after.busy_ms).map(|v| v * 100.0);
-    Some(Rates {
-        read_iops: Some(count(read.ios) / seconds),
-        write_iops: Some(count(write.ios) / seconds),
-        discard_iops: discard.as_ref().map(|d| count(d.ios) / seconds),
-        flush_iops: flush.map(|n| count(n) / seconds),
-        read_bytes_per_s: Some(read.bytes() / seconds),
-        write_bytes_per_s: Some(write.bytes() / seconds),
-        discard_bytes_per_s: discard.as_ref().map(|d| d.bytes() / seconds),
-        read_await_ms: read.await_ms(),
-        write_await_ms: write.await_ms(),
-        read_size_bytes: read.size(),
-        write_size_bytes: write.size(),
-        read_merged_pct: read.merged_pct(),
-        write_merged_pct: write.merged_pct(),
-        aqu_sz: share_of_interval(before.weighted_ms, after.weighted_ms),
-        in_flight: Some(after.in_flight),
-        busy_pct: busy.map(|v| v.min(100.0)),
-        busy_raw_pct: busy,
-        interval,
-        notes: Vec::new(),
-    })
+    Delta::between(before, after).map(|delta| Rates::of(&delta, interval))
 }
 
-/// What one direction did in an interval.
-struct Delta {
-    ios: u64,
-    merges: u64,
-    sectors: u64,
-    ms: Option<u32>,
+fn bytes(d: &DirectionDelta) -> u64 {
+    Sectors(d.sectors).bytes().0
 }
 
-impl Delta {
-    fn between(before: &DirectionCounters, after: &DirectionCounters) -> Option<Self> {
-        Some(Self {
-            ios: after.ios.checked_sub(before.ios)?,
-            merges: after.merges.checked_sub(before.merges)?,
-            sectors: after.sectors.0.checked_sub(before.sectors.0)?,
-            ms: ms_between(before.ms, after.ms),
-        })
-    }
-
-    fn bytes(&self) -> f64 {
-        count(crate::units::Sectors(self.sectors).bytes().0)
-    }
-
-    fn await_ms(&self) -> Option<f64> {
-        (self.ios > 0).then_some(f64::from(self.ms?) / count(self.ios))
-    }
-
-    fn size(&self) -> Option<f64> {
-        (self.ios > 0).then(|| self.bytes() / count(self.ios))
-    }
-
-    fn merged_pct(&self) -> Option<f64> {
-        let all = self.ios.saturating_add(self.merges);
-        (all > 0).then(|| 100.0 * count(self.merges) / count(all))
-    }
+/// Undefined, not 0, where nothing was completed.
+fn mean(sum: Option<u64>, ios: u64) -> Option<f64> {
+    (ios > 0).then_some(count(sum?) / count(ios))
 }
 
-/// A 32-bit millisecond counter's way forward; None if it stepped back.
-fn ms_between(before: u32, after: u32) -> Option<u32> {
-    Some(after.wrapping_sub(before)).filter(|d| *d < HALF_RANGE)
+fn merged_pct(d: &DirectionDelta) -> Option<f64> {
+    mean(Some(d.merges), d.ios.saturating_add(d.merges)).map(|share| 100.0 * share)
 }
 
 #[allow(clippy::cast_precision_loss)] // rates are shown with three digits
@@ -229,8 +233,9 @@ mod tests {
             let line = |v: &[u32]| format!("8 0 sda {}", v.iter().map(u32::to_string).collect::<Vec<_>>().join(" "));
             if let Some(r) = between(&row(&line(&a)), &row(&line(&b)), Nanos(ns)) {
                 let all = [r.read_iops, r.write_iops, r.discard_iops, r.flush_iops, r.read_bytes_per_s, r.write_bytes_per_s,
-                    r.discard_bytes_per_s, r.read_await_ms, r.write_await_ms, r.read_size_bytes, r.write_size_bytes,
-                    r.read_merged_pct, r.write_merged_pct, r.aqu_sz, r.busy_pct, r.busy_raw_pct, r.await_ms(), r.bytes_per_s()];
+                    r.discard_bytes_per_s, r.read_await_ms, r.write_await_ms, r.discard_await_ms, r.flush_await_ms,
+                    r.read_size_bytes, r.write_size_bytes, r.discard_size_bytes,
+                    r.read_merged_pct, r.write_merged_pct, r.discard_merged_pct, r.aqu_sz, r.busy_pct, r.busy_raw_pct, r.await_ms(), r.bytes_per_s()];
                 prop_assert!(all.into_iter().flatten().all(|v| v.is_finite() && v >= 0.0), "{r:?}");
                 prop_assert!(r.busy_pct.is_none_or(|v| v <= 100.0));
             }

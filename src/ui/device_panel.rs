@@ -215,7 +215,7 @@ fn below(pen: &mut Pen<'_>, area: Rect, entry: &Entry, r: &Rates, rows: u16) {
     if entry.device.queue.iostats == Some(false) {
         facts.push("iostats is 0: the kernel may count nothing for it".to_owned());
     }
-    facts.extend(r.notes.iter().map(|n| (*n).to_owned()));
+    facts.extend(r.notes.iter().map(ToString::to_string));
     let row = Rect { y: area.y + 1, height: 1, ..area };
     if area.height > 1 && !facts.is_empty() {
         pen.line(row, &[piece(Role::Muted, format!("  {}", facts.join(", ")))]);

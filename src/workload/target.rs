@@ -9,11 +9,14 @@ use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 
 use super::buffer::Arena;
-use super::engine::Source;
+use super::durability::Sync;
+use super::engine::{Flush, FlushCall, Source};
 use super::job::Job;
 use super::pattern::Region;
+use super::priority::Priority;
 use crate::sys::attr::clean;
 use crate::sys::device::DevNum;
+use crate::sys::inventory;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::units::Bytes;
@@ -47,6 +50,9 @@ pub enum TargetError {
     /// Rights are missing.
     #[error("{0}: not permitted to read; run as root (sudo, doas or run0) or give a file of your own")]
     NotPermitted(String),
+    /// A path of an NVMe multipath head, which has no node.
+    #[error("{0}: a path of a multipath device, which can not be opened by itself; give the head ({1})")]
+    Hidden(KernelName, KernelName),
     /// Neither file nor block device.
     #[error("{0}: {1}; only block devices, files and directories can be measured")]
     WrongType(String, &'static str),
@@ -60,7 +66,7 @@ pub enum TargetError {
     Misaligned {
         /// The target.
         shown: String,
-        /// `bs` or `offset`.
+        /// `bs`, `offset` or `align`.
         what: &'static str,
         /// Its value.
         value: u64,
@@ -107,6 +113,7 @@ pub struct Target {
     pub step: u32,
     fd: OwnedFd,
     reopen: PathBuf,
+    writable: bool,
 }
 
 impl Target {
@@ -114,8 +121,13 @@ impl Target {
     /// but answered with `Ok(None)`, since a scratch file has to be made in it (see [`super::scratch`]).
     ///
     /// # Errors
-    /// Nothing there, no rights, or something that is neither file nor device. A fifo or terminal is not waited for.
+    /// Nothing there, a hidden path, no rights, or something that is neither file nor device. A fifo or terminal is not waited for.
     pub fn open(root: &SysRoot, text: &Path) -> Result<Option<Self>, TargetError> {
+        if let Some(name) = device_name(text)
+            && let Some(head) = inventory::head_of_hidden(root, &name)
+        {
+            return Err(TargetError::Hidden(name, head));
+        }
         let path = device_node(root, text).unwrap_or_else(|| text.to_path_buf());
         let shown = clean(path.to_string_lossy().as_bytes());
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -161,7 +173,16 @@ impl Target {
         };
         let size = Bytes(rustix::fs::seek(&fd, SeekFrom::End(0)).map_err(io("asking for its size"))?);
         let reopen = root.proc("self/fd").join(fd.as_raw_fd().to_string());
-        Ok(Self { backing: backing(root, DevNum::of_rdev(number)), shown, kind, size, step, fd, reopen })
+        Ok(Self {
+            backing: backing(root, DevNum::of_rdev(number)),
+            shown,
+            kind,
+            size,
+            step,
+            fd,
+            reopen,
+            writable: kind == TargetKind::Scratch,
+        })
     }
 
     /// The part of the target that a job uses, in whole blocks.
@@ -173,7 +194,8 @@ impl Target {
             if self.step == 0 {
                 return Err(TargetError::NoDirect(self.shown.clone()));
             }
-            for (what, value) in [("bs", job.bs.0), ("offset", job.offset.0)] {
+            let align = job.align.map_or(job.bs.0, |a| a.0);
+            for (what, value) in [("bs", job.bs.0), ("offset", job.offset.0), ("align", align)] {
                 if !value.is_multiple_of(u64::from(self.step)) {
                     return Err(TargetError::Misaligned {
                         shown: self.shown.clone(),
@@ -195,21 +217,44 @@ impl Target {
             })
     }
 
+    /// Whether a job may write to it: only to what was made for the run.
+    #[must_use]
+    pub const fn may_write(&self) -> bool {
+        self.writable
+    }
+
     /// A descriptor for one worker: the very file that was checked, opened once more.
     ///
     /// # Errors
     /// A file system without direct I/O; no more descriptors.
     pub fn source(&self, job: &Job) -> Result<Source, TargetError> {
-        let direct = if job.direct { OFlags::DIRECT } else { OFlags::empty() };
+        let mut flags = if job.rw.writes() && self.writable { OFlags::RDWR } else { OFlags::RDONLY };
+        if job.direct {
+            flags |= OFlags::DIRECT;
+        }
+        flags |= match job.sync {
+            Sync::None => OFlags::empty(),
+            Sync::Dsync => OFlags::DSYNC,
+            Sync::Sync => OFlags::SYNC,
+        };
         // Without O_NONBLOCK: io_uring would answer EAGAIN instead of waiting.
-        let fd =
-            match rustix::fs::open(&self.reopen, OFlags::RDONLY | OFlags::CLOEXEC | direct, Mode::empty()) {
-                Ok(fd) => fd,
-                Err(Errno::INVAL) if job.direct => return Err(TargetError::NoDirect(self.shown.clone())),
-                Err(e) => return Err(TargetError::Open(self.shown.clone(), e.into())),
-            };
-        let bs = u32::try_from(job.bs.0).unwrap_or(u32::MAX);
-        Ok(Source { fd, bs, step: if job.direct { self.step.max(1) } else { 1 } })
+        let fd = match rustix::fs::open(&self.reopen, flags | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::INVAL) if job.direct => return Err(TargetError::NoDirect(self.shown.clone())),
+            Err(e) => return Err(TargetError::Open(self.shown.clone(), e.into())),
+        };
+        let (call, every) = match job.fdatasync {
+            0 => (FlushCall::Fsync, job.fsync),
+            n => (FlushCall::Fdatasync, n),
+        };
+        Ok(Source {
+            fd,
+            bs: u32::try_from(job.bs.0).unwrap_or(u32::MAX),
+            step: if job.direct { self.step.max(1) } else { 1 },
+            flush: Flush { call, every },
+            end_fsync: job.end_fsync,
+            ioprio: job.prio.map_or(0, Priority::value),
+        })
     }
 
     /// Tries one direct read, before anything is counted: some file systems take the flag and refuse the read. Other
@@ -236,13 +281,21 @@ impl Target {
     }
 }
 
+/// The kernel name that a relative text or a path below `/dev` may mean.
+fn device_name(text: &Path) -> Option<KernelName> {
+    if text.is_absolute() {
+        return KernelName::new(&SysRoot::below_dev(text)?);
+    }
+    KernelName::new(text.to_str()?)
+}
+
 /// The node of a kernel name (`sda`, `cciss/c0d0`); None if there is no such device. A file of the same name is reached
 /// as `./sda`.
 fn device_node(root: &SysRoot, text: &Path) -> Option<PathBuf> {
     if text.is_absolute() {
         return None;
     }
-    let name = KernelName::new(text.to_str()?)?;
+    let name = device_name(text)?;
     root.class_block(&name).exists().then(|| SysRoot::node(&name))
 }
 

@@ -12,13 +12,16 @@ use blktune::app::message::{HostLine, Message, When};
 use blktune::app::model::{Model, Options, PresetRow};
 use blktune::app::update::update;
 use blktune::config::theme::Theme;
-use blktune::sys::device::{DevNum, Device, DeviceId, Kind, Partition, QueueSummary, Usage, UsageKind};
+use blktune::sys::device::{
+    DevNum, Device, DeviceId, Kind, Partition, QueueSummary, Reading, Usage, UsageKind,
+};
 use blktune::sys::name::KernelName;
 use blktune::sys::queue::{Attribute, QueueState, SchedulerList};
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
 use blktune::units::{Bytes, Kib, Nanos};
-use blktune::workload::job::{EngineKind, Job, Rw};
+use blktune::workload::job::{Job, Rw};
+use blktune::workload::preset;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -43,6 +46,10 @@ pub fn device(text: &str, minor: u32) -> Device {
         dm_name: None,
         kind: Kind::Ssd,
         kind_evidence: String::new(),
+        layer: None,
+        backing_file: None,
+        reading: Reading::Whole,
+        used_by_complete: true,
         size: Bytes(GIB),
         model: None,
         removable: false,
@@ -64,6 +71,7 @@ pub fn summary(active: &str, rotational: bool, read_ahead: u64, requests: u64) -
         nr_requests: Some(requests),
         logical_block: Some(Bytes(512)),
         iostats: Some(true),
+        zoned: None,
     }
 }
 
@@ -83,7 +91,7 @@ pub fn partition(of: &Device, number: u32, size: u64, used_by: Vec<Usage>) -> Pa
 }
 
 pub fn used(kind: UsageKind, what: &str) -> Usage {
-    Usage { kind, what: what.to_owned() }
+    Usage::new(kind, what)
 }
 
 /// A host with an NVMe device with partitions and device mapper on it, a disk, a USB disk and unused loop devices.
@@ -171,7 +179,7 @@ pub fn sample(devices: &[Device], load: f64) -> Message {
         }
         rows.push((RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, figures));
     }
-    Message::Rates { at: Nanos(0), when: When::default(), rows }
+    Message::Rates { at: Nanos(0), when: When::default(), rows, total: None }
 }
 
 /// A queue with the given scheduler and what goes with it.
@@ -212,23 +220,10 @@ pub fn queue(active: &str, read_ahead: u64) -> QueueState {
 }
 
 pub fn job(name: &str, rw: Rw, bs: u64, iodepth: u32) -> Job {
-    Job {
-        name: name.to_owned(),
-        rw,
-        bs: Bytes(bs),
-        iodepth,
-        numjobs: 1,
-        engine: EngineKind::IoUring,
-        engine_required: false,
-        direct: true,
-        size: None,
-        offset: Bytes(0),
-        runtime: Duration::from_secs(10),
-        number_ios: None,
-        ramp: Duration::from_secs(2),
-        seed: 1,
-        drop_caches: false,
-    }
+    let mut job = preset::find("randread-4k-qd32").unwrap().jobs().remove(0);
+    (job.name, job.rw) = (name.to_owned(), rw);
+    (job.bs, job.iodepth, job.ramp) = (Bytes(bs), iodepth, Duration::from_secs(2));
+    job
 }
 
 pub fn presets() -> Vec<PresetRow> {
