@@ -13,11 +13,11 @@ use blktune::app::model::{Model, Options};
 use blktune::app::past::ChartSpan;
 use blktune::app::screens::devices::{Row, rows};
 use blktune::config::view::{SortWords, View};
-use blktune::sys::device::Device;
+use blktune::sys::device::{DevNum, Device};
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
 use blktune::units::Nanos;
-use support::model::{Screen, device, fleet, sample};
+use support::model::{Screen, device, fleet, name, sample};
 
 const SIZES: [(u16, u16); 3] = [(60, 16), (80, 24), (120, 40)];
 
@@ -368,4 +368,23 @@ fn an_order_by_figures_waits_for_the_first_of_them_and_then_stays() {
     assert_eq!(names(&s), ["sdc", "sda", "sdb", "sdd"]);
     s.send(busy(&all, &[("sdd", 5.0)]));
     assert_eq!(names(&s), ["sdc", "sda", "sdb", "sdd"]);
+}
+
+#[test]
+fn a_device_that_the_file_has_no_row_of_is_found_by_its_name() {
+    let mut s = remembered(View::default());
+    let all = disks();
+    s.send(Message::Inventory(all.clone()));
+    // What is made of other rows, as the head of a multipath device is of its paths, carries no number.
+    let made = |n: &str| {
+        let rates = Rates { read_iops: Some(4321.0), ..Rates::default() };
+        (RowKey { devnum: DevNum::NONE, name: name(n) }, rates)
+    };
+    s.send(Message::Rates {
+        at: Nanos(0),
+        when: When::default(),
+        rows: vec![made("sdb"), made("sdx")],
+        total: None,
+    });
+    assert!(s.line_with("sdb ").contains("4321"), "{}", s.text());
 }

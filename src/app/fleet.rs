@@ -514,7 +514,8 @@ impl Fleet {
         }
         let mut of = |name: &KernelName, devnum: Option<DevNum>| {
             let mut places = at.get(name)?.iter();
-            let i = places.find(|&&i| rates[i].is_some() && devnum.is_none_or(|n| n == keys[i].devnum))?;
+            let fits = |n: DevNum| devnum.is_none_or(|d| d == n) || n == DevNum::NONE;
+            let i = places.find(|&&i| rates[i].is_some() && fits(keys[i].devnum))?;
             rates[*i].take()
         };
         for entry in self.entries.iter_mut().filter(|e| e.live()) {

@@ -131,12 +131,6 @@ impl Replay {
         &self.host
     }
 
-    /// Name of the record, cleaned.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// The time between the first two samples, or what was asked for; None with one sample.
     #[must_use]
     pub fn interval(&self) -> Option<Nanos> {

@@ -65,6 +65,8 @@ impl Watcher {
     pub fn new(root: SysRoot, events: Sender<Event>, asks: Receiver<Ask>, devices: Vec<Device>) -> Self {
         let (wake, woken) = bounded(1);
         let inotify = if root.is_live() { start_inotify(&root, wake) } else { None };
+        // Without it nothing ever wakes; the closed channel would do so without end.
+        let woken = if inotify.is_some() { woken } else { never() };
         Self {
             devices: DeviceWatch::new(root.clone(), devices),
             lookout: Lookout::start(root.clone(), &events),
@@ -194,5 +196,20 @@ fn tells_of_a_change(event: &notify::Event, dev: &std::path::Path) -> bool {
             !event.paths.iter().any(|p| p.starts_with(dev))
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_inotify_nothing_wakes_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (events, _inbox) = bounded(1);
+        let (_asks, asked) = asks();
+        let watcher = Watcher::new(SysRoot::captured(dir.path()), events, asked, Vec::new());
+        // A closed channel is always ready: the thread would poll without a pause.
+        assert_eq!(watcher.woken.try_recv(), Err(crossbeam_channel::TryRecvError::Empty));
     }
 }

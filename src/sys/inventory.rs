@@ -168,7 +168,9 @@ pub(super) fn read_device(
         None => Some(SysRoot::node(name)),
     };
     let queue = queue_summary(root, name);
-    let resolved = std::fs::canonicalize(&dir).unwrap_or_else(|_| dir.clone());
+    // Below /sys/block are links that go straight to the place among the devices; no need to look up each part of it.
+    let place =
+        std::fs::read_link(&dir).or_else(|_| std::fs::canonicalize(&dir)).unwrap_or_else(|_| dir.clone());
     let size = Sectors(attr::read_u64(&dir.join("size")).unwrap_or(0)).bytes();
     let backing_file = usage::backing_file(root, name);
     let mut built_on = names_in(&dir.join("slaves")).unwrap_or_default();
@@ -181,7 +183,8 @@ pub(super) fn read_device(
     let head = if hidden { head_of_path(name.sysfs()).and_then(|h| KernelName::new(&h)) } else { None };
     let (kind, kind_evidence) = kind::judge(&kind::Facts {
         name,
-        block: &resolved,
+        block: &dir,
+        place: &place,
         rotational: queue.rotational,
         zoned: queue.zoned.as_deref(),
         layer: layer.as_ref(),

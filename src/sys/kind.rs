@@ -21,8 +21,10 @@ const OPTICAL_UNKNOWN: u64 = 0x1f_ffff;
 /// What the judgement rests on, as read.
 pub(super) struct Facts<'a> {
     pub(super) name: &'a KernelName,
-    /// The device's directory below `/sys/devices`, links resolved.
+    /// The device's directory.
     pub(super) block: &'a Path,
+    /// Where that is below `/sys/devices`.
+    pub(super) place: &'a Path,
     pub(super) rotational: Option<bool>,
     pub(super) zoned: Option<&'a str>,
     pub(super) layer: Option<&'a Layer>,
@@ -61,9 +63,9 @@ pub(super) fn by_name(name: &KernelName) -> Option<(Kind, &'static str)> {
 }
 
 fn judge_driver(facts: &Facts<'_>) -> (Kind, String) {
-    let Facts { name, block, rotational, .. } = *facts;
+    let Facts { name, block, place, rotational, .. } = *facts;
     let n = name.sysfs();
-    let path = block.to_string_lossy();
+    let path = place.to_string_lossy();
     let on_bus = |bus: &str| path.split('/').any(|c| c.starts_with(bus));
     let reported = match rotational {
         Some(true) => "rotational=1",

@@ -173,8 +173,12 @@ fn title(pen: &mut Pen<'_>, area: Rect, entry: &Entry, model: &Model) {
     if let Some(Chosen::Partition(_, name)) = &model.devices.chosen {
         pieces.push(piece(Role::Muted, format!("  (whole device of {name})")));
     }
-    let facts =
-        [d.dm_name.clone(), Some(d.kind.word().to_owned()), d.model.clone(), Some(d.size.to_string())];
+    let facts = [
+        d.dm_name.clone(),
+        Some(d.kind.word().to_owned()),
+        d.model.clone(),
+        d.known_size().map(|s| s.to_string()),
+    ];
     for fact in facts.into_iter().flatten().filter(|f| !f.is_empty()) {
         pieces.push(piece(Role::Muted, format!("  {fact}")));
     }

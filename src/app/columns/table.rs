@@ -348,10 +348,12 @@ fn name(of: Subject<'_>) -> Cell<'_> {
 }
 
 fn size(of: Subject<'_>) -> Cell<'_> {
-    number(Some(match of {
-        Subject::Device(e) => e.device.size.0,
-        Subject::Partition(_, p) => p.size.0,
-    }))
+    let size = match of {
+        Subject::Device(e) => e.device.known_size(),
+        // What a whole device's size is known with, its partitions' are too.
+        Subject::Partition(e, p) => e.device.known_size().map(|_| p.size),
+    };
+    number(size.map(|s| s.0))
 }
 
 fn users(of: Subject<'_>) -> Cell<'_> {
