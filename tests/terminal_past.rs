@@ -61,7 +61,7 @@ fn frozen_figures_outlive_the_load_and_the_mark_of_a_change_is_found_by_looking_
     }
     assert!(told && s.text().contains("(by something else)"), "{}", s.text());
     s.keys("{");
-    s.wait_until("the oldest", |t| row(t).trim_end().ends_with('-'));
+    s.wait_until("the oldest", |t| row(t).split_whitespace().nth(6) == Some("-"));
     s.keys("{");
     s.wait_for("nothing older is kept");
     s.keys("}");

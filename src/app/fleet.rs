@@ -403,7 +403,15 @@ impl Fleet {
                 entry.leave(now);
             }
         }
+        self.let_in(newcomers);
+    }
+
+    /// New devices join, and rows that follow a fact find their places.
+    fn let_in(&mut self, newcomers: Vec<Entry>) {
         self.order.let_in(&mut self.entries, newcomers);
+        if self.order.follow && self.order.column.column().constant() {
+            self.order.sort(&mut self.entries);
+        }
     }
 
     /// The place of each of these devices, where it is known; none is two of them.
@@ -450,11 +458,11 @@ impl Fleet {
                 entry.device = device;
             } else {
                 entry.leave(now);
-                newcomers.push(Entry::new(device));
+                newcomers.push(Entry { came: true, ..Entry::new(device) });
             }
         }
         self.revision += 1;
-        self.order.let_in(&mut self.entries, newcomers);
+        self.let_in(newcomers);
     }
 
     /// Drops devices that have been gone long enough; true if there were any.

@@ -71,7 +71,11 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             model.fleet.mark_newcomers(model.seen());
             look::settle(model);
         }
-        Message::Readings(list) => model.fleet.take_readings(list, model.now),
+        Message::Readings(list) => {
+            model.fleet.take_readings(list, model.now);
+            model.fleet.mark_newcomers(model.seen());
+            look::settle(model);
+        }
         Message::Rates { at, when, rows, .. } => {
             if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone()) {
                 model.fleet.look_at(&id);
