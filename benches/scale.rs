@@ -9,7 +9,7 @@ use blktune::app::message::{Message, When};
 use blktune::app::model::{Model, Options};
 use blktune::app::update::update;
 use blktune::config::theme::Theme;
-use blktune::sys::device::{DevNum, Device, DeviceId, Kind, Partition, QueueSummary};
+use blktune::sys::device::{DevNum, Device, DeviceId, Kind, Partition, QueueSummary, Reading};
 use blktune::sys::name::KernelName;
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
@@ -170,27 +170,22 @@ fn device(name: &str, major: u32, minor: u32) -> Device {
     Device {
         path: Some(format!("/dev/{name}").into()),
         id: DeviceId {
-            name,
+            name: name.clone(),
             devnum: Some(DevNum { major, minor }),
             diskseq: Some(u64::from(minor) + 1),
             wwid: Some(format!("eui.{minor:016x}")),
             serial: None,
         },
-        dm_name: None,
         kind: Kind::Nvme,
         kind_evidence: "NVMe namespace".to_owned(),
         size: Bytes(1 << 40),
         model: Some("Example NVMe 1TB".to_owned()),
-        removable: false,
-        read_only: false,
-        hidden: false,
         queue: QueueSummary {
             read_ahead: Some(Kib(128)),
             nr_requests: Some(1023),
             ..QueueSummary::default()
         },
-        used_by: Vec::new(),
-        built_on: Vec::new(),
-        partitions: Vec::new(),
+        reading: Reading::Whole,
+        ..Device::sketch(name)
     }
 }

@@ -338,6 +338,15 @@ fn flushes_alone_have_a_wait_and_no_data() {
     is(r.write_iops, 0.0);
     is(r.bytes_per_s(), 0.0);
     assert_eq!((r.write_await_ms, r.discard_await_ms), (None, None));
+    // A partition's row has a zero there, since flushes are not counted for partitions: unknown, not none.
+    let mut s = Story::new();
+    let t = |n: u64| {
+        format!("8 0 sda {n} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 {n} 0\n8 1 sda1 {n} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0")
+    };
+    s.at(0, &t(0));
+    let f = s.at(1000, &t(5));
+    assert_eq!((row(&f, "sda").rates.flush_iops, row(&f, "sda1").rates.flush_iops), (Some(5.0), None));
+    assert_eq!(row(&f, "sda1").rates.discard_iops, Some(0.0));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::tuning::change::{ApplyReport, Outcome};
 use crate::units::{Kib, Nanos};
 
 use super::look::Then;
-use super::mark::{By, Mark, Marks, What};
+use super::mark::{Mark, Marks, What};
 use super::past::Moment;
 use super::purpose::Purpose;
 
@@ -24,21 +24,16 @@ pub const GONE_STAYS: Nanos = Nanos(10_000_000_000);
 /// With more devices in use than this, only those that were looked at keep their past, and of them the last so many.
 const PAST_FOR_ALL: usize = 64;
 
-/// Whether the axis of the charts marks what a sample notes: what breaks the past in two, not what lasts.
-const fn marked(note: &Note) -> bool {
-    matches!(note, Note::NewDevice | Note::CountersReset | Note::Suspended(_))
-}
-
 /// What this program left in a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Left {
-    value: Option<String>,
-    before: Option<String>,
-    asked: bool,
+pub(super) struct Left {
+    pub(super) value: Option<String>,
+    pub(super) before: Option<String>,
+    pub(super) asked: bool,
     /// It is put back unless it is confirmed.
-    held: bool,
+    pub(super) held: bool,
     /// It was held, and what it reads next tells whether it was put back.
-    over: bool,
+    pub(super) over: bool,
 }
 
 /// Who changed a setting since the start.
@@ -94,13 +89,13 @@ pub struct Entry {
     pub work: Option<Work>,
     /// When what was changed is put back unless it is confirmed, on `CLOCK_MONOTONIC`; None if all is kept.
     pub held: Option<Nanos>,
-    left: BTreeMap<String, Left>,
+    pub(super) left: BTreeMap<String, Left>,
     /// The queue before the changes that are being written, read while they are: whose they are is known after it.
-    before_work: Option<QueueState>,
-    /// It came after the first inventory, and is not marked as new yet.
+    pub(super) before_work: Option<QueueState>,
+    /// It came with the last inventory, and is not marked as new yet.
     came: bool,
     /// What the last sample noted.
-    noted: Vec<Note>,
+    pub(super) noted: Vec<Note>,
 }
 
 impl Entry {
@@ -120,7 +115,7 @@ impl Entry {
             held: None,
             left: BTreeMap::new(),
             before_work: None,
-            came: false,
+            came: true,
             noted: Vec::new(),
         }
     }
@@ -146,60 +141,19 @@ impl Entry {
         self.then.as_ref().map_or(&self.partition_rates, |t| &t.partition_rates).get(name)
     }
 
+    /// It went: nothing of it moves any more, and nothing can be done to it.
+    fn leave(&mut self, now: Nanos) {
+        self.gone_since = Some(now);
+        self.rates = None;
+        self.partition_rates.clear();
+        self.staged.clear();
+        self.work = None;
+        self.hold(None);
+    }
+
     /// Keeps the past from now on.
     pub fn keep_history(&mut self) {
         self.history.get_or_insert_default();
-    }
-
-    /// Marks what a reading of the queue shows to have changed since the one before. To be told before it is taken in.
-    pub fn mark_changes(&mut self, state: &QueueState, seen: Moment) {
-        if self.work.is_some() {
-            self.before_work = self.before_work.take().or_else(|| self.queue.clone());
-            return;
-        }
-        let Some(before) = self.before_work.take().or_else(|| self.queue.clone()) else { return };
-        let switched = before.effective("scheduler") != state.effective("scheduler");
-        let mut names: Vec<&String> = state.attributes.keys().collect();
-        // A switch of scheduler moves others, so it is told first.
-        names.sort_by_key(|n| *n != "scheduler");
-        for name in names {
-            // Another scheduler's tunable of the same name is another setting.
-            if switched && name.starts_with("iosched/") {
-                continue;
-            }
-            let (Some(old), Some(new)) = (before.effective(name), state.effective(name)) else { continue };
-            if old != new {
-                let by = self.by(name, &new);
-                let what = What::Setting { name: name.clone(), old, new, by };
-                self.marks.push(Mark { seen, what });
-            }
-        }
-        self.left.values_mut().for_each(|l| l.over = false);
-    }
-
-    /// Who made a setting read so.
-    fn by(&self, name: &str, new: &str) -> By {
-        match self.left.get(name) {
-            Some(left) if left.value.as_deref() == Some(new) => match (left.held, left.asked) {
-                (true, _) => By::Held,
-                (false, true) => By::Us,
-                (false, false) => By::SideEffect,
-            },
-            Some(left) if (left.held || left.over) && left.before.as_deref() == Some(new) => By::PutBack,
-            _ => By::Other,
-        }
-    }
-
-    /// Marks what a sample notes, once.
-    fn mark_notes(&mut self, rates: Option<&Rates>, seen: Moment) {
-        let notes = rates.map(|r| r.notes.as_slice()).unwrap_or_default();
-        if notes.is_empty() && self.noted.is_empty() {
-            return;
-        }
-        for note in notes.iter().filter(|n| marked(n) && !self.noted.contains(n)) {
-            self.marks.push(Mark { seen, what: What::Note(note.to_string()) });
-        }
-        self.noted = notes.to_vec();
     }
 
     /// Takes in a reading of the queue. Staged values that the queue has by now are staged no longer.
@@ -399,34 +353,33 @@ impl Fleet {
     /// Takes in a new inventory: known devices are brought up to date, new ones join, missing ones count as gone.
     /// The order on the screen does not change, but for newcomers.
     pub fn take_inventory(&mut self, devices: Vec<Device>, now: Nanos) {
-        let known = std::mem::replace(&mut self.known, true);
+        self.known = true;
         let mut at: HashMap<KernelName, Vec<usize>> = HashMap::new();
         for (i, e) in self.entries.iter().enumerate() {
             at.entry(e.device.name().clone()).or_default().push(i);
         }
-        let mut found = vec![false; self.entries.len()];
+        // One that was renamed keeps number and sequence number.
+        let instance = |id: &DeviceId| Some((id.diskseq?, id.devnum?));
+        let numbered: HashMap<(u64, DevNum), usize> =
+            self.entries.iter().enumerate().filter_map(|(i, e)| Some((instance(&e.device.id)?, i))).collect();
+        let mut seen = vec![false; self.entries.len()];
         for device in devices {
-            let same = at.get(device.name()).into_iter().flatten().copied().find(|&i| {
-                !found.get(i).copied().unwrap_or(true) && self.entries[i].device.id.same_device(&device.id)
+            let renamed = instance(&device.id).and_then(|n| numbered.get(&n));
+            let named = at.get(device.name()).into_iter().flatten();
+            let known = named.chain(renamed).copied().find(|&i| {
+                !seen.get(i).copied().unwrap_or(true) && self.entries[i].device.id.same_device(&device.id)
             });
-            if let Some(i) = same {
-                found[i] = true;
+            if let Some(i) = known {
+                seen[i] = true;
                 self.entries[i].gone_since = None;
                 self.entries[i].device = device;
             } else {
-                let mut entry = Entry::new(device);
-                entry.came = known;
-                self.entries.push(entry);
+                self.entries.push(Entry::new(device));
             }
         }
-        for (entry, found) in self.entries.iter_mut().zip(found) {
-            if !found && entry.gone_since.is_none() {
-                entry.gone_since = Some(now);
-                entry.rates = None;
-                entry.partition_rates.clear();
-                entry.staged.clear();
-                entry.work = None;
-                entry.hold(None);
+        for (entry, seen) in self.entries.iter_mut().zip(seen) {
+            if !seen && entry.gone_since.is_none() {
+                entry.leave(now);
             }
         }
         if self.sort == Sort::Name {
@@ -434,11 +387,36 @@ impl Fleet {
         }
     }
 
-    /// Marks the devices that came with the last inventory as new.
-    pub fn mark_newcomers(&mut self, seen: Moment) {
+    /// Takes in newer readings of some devices; the others are as they were. One of another identity under a known name
+    /// has taken its place.
+    pub fn take_readings(&mut self, devices: Vec<Device>, now: Nanos) {
+        let mut by_name: HashMap<KernelName, Device> =
+            devices.into_iter().map(|d| (d.name().clone(), d)).collect();
+        let mut newcomers = Vec::new();
+        for entry in self.entries.iter_mut().filter(|e| e.live()) {
+            let Some(device) = by_name.remove(entry.device.name()) else { continue };
+            if entry.device.id.same_device(&device.id) {
+                entry.device = device;
+            } else {
+                entry.leave(now);
+                newcomers.push(Entry::new(device));
+            }
+        }
+        if !newcomers.is_empty() {
+            self.entries.append(&mut newcomers);
+            if self.sort == Sort::Name {
+                self.order();
+            }
+        }
+    }
+
+    /// Marks the devices that came with the last inventory or reading as new; not those of the first.
+    pub fn mark_newcomers(&mut self, seen: Option<Moment>) {
         for entry in self.entries.iter_mut().filter(|e| e.came) {
             entry.came = false;
-            entry.marks.push(Mark { seen, what: What::Note(Note::NewDevice.to_string()) });
+            if let Some(seen) = seen {
+                entry.marks.push(Mark { seen, what: What::Note(Note::NewDevice.to_string()) });
+            }
         }
     }
 

@@ -232,8 +232,10 @@ pub(super) fn live(model: &mut Model) {
     }
 }
 
-/// Devices that came while a moment is looked at were not there then.
-pub(super) fn settle(model: &mut Model) {
+/// Devices came: they are marked as new, and were not there at the moment that is looked at. `seen` is None for those that
+/// were there from the start.
+pub(super) fn newcomers(model: &mut Model, seen: Option<Moment>) {
+    model.fleet.mark_newcomers(seen);
     if let Some(look) = model.look {
         for entry in model.fleet.entries_mut().iter_mut().filter(|e| e.then.is_none()) {
             entry.then = Some(Box::new(then(entry, look.moment.at)));

@@ -39,6 +39,8 @@ pub enum Message {
     Host(HostLine),
     /// All devices there are now. Those that are missing from it count as gone.
     Inventory(Vec<Device>),
+    /// Newer readings of some devices; all others are as they were.
+    Readings(Vec<Device>),
     /// Rates of every row of diskstats. In the first sample each has only None.
     Rates {
         /// `CLOCK_MONOTONIC` of the sample.

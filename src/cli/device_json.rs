@@ -10,6 +10,7 @@ use crate::sys::queue::SchedulerList;
 use crate::units::{Bytes, Kib};
 
 /// The fields of the contract; unknown is null.
+#[allow(clippy::struct_excessive_bools)] // fields of the contract, as they are
 #[derive(Debug, Serialize)]
 pub(super) struct DeviceJson<'a> {
     name: &'a KernelName,
@@ -21,6 +22,8 @@ pub(super) struct DeviceJson<'a> {
     serial: Option<&'a str>,
     kind: Kind,
     kind_evidence: &'a str,
+    backing_file: Option<&'a str>,
+    zoned: Option<&'a str>,
     size_bytes: Bytes,
     model: Option<&'a str>,
     removable: bool,
@@ -33,6 +36,7 @@ pub(super) struct DeviceJson<'a> {
     logical_block_bytes: Option<Bytes>,
     iostats: Option<bool>,
     used_by: &'a [Usage],
+    used_by_complete: bool,
     built_on: &'a [KernelName],
     partitions: &'a [Partition],
 }
@@ -49,6 +53,8 @@ impl<'a> From<&'a Device> for DeviceJson<'a> {
             serial: d.id.serial.as_deref(),
             kind: d.kind,
             kind_evidence: &d.kind_evidence,
+            backing_file: d.backing_file.as_deref(),
+            zoned: d.queue.zoned.as_deref(),
             size_bytes: d.size,
             model: d.model.as_deref(),
             removable: d.removable,
@@ -61,6 +67,7 @@ impl<'a> From<&'a Device> for DeviceJson<'a> {
             logical_block_bytes: d.queue.logical_block,
             iostats: d.queue.iostats,
             used_by: &d.used_by,
+            used_by_complete: d.used_by_complete,
             built_on: &d.built_on,
             partitions: &d.partitions,
         }

@@ -1,5 +1,6 @@
 //! `blktune list`: the devices and the settings that matter most.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, Table, presets};
@@ -8,9 +9,11 @@ use serde::Serialize;
 use super::device_json::DeviceJson;
 use super::outcome::{CommandResult, Failure};
 use super::output;
+use crate::sys::chain;
 use crate::sys::device::{Device, Usage};
 use crate::sys::host::Host;
 use crate::sys::inventory;
+use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 
 /// Options of `list`.
@@ -49,7 +52,7 @@ pub fn run(args: &ListArgs, root: &SysRoot) -> CommandResult {
             left_out,
         });
     }
-    let mut text = table(&shown);
+    let mut text = table(&shown, &devices);
     if shown.is_empty() {
         text.push_str("no block devices\n");
     }
@@ -72,11 +75,13 @@ pub fn scan(root: &SysRoot) -> Result<Vec<Device>, Failure> {
     })
 }
 
-fn table(devices: &[&Device]) -> String {
+fn table(shown: &[&Device], all: &[Device]) -> String {
+    let by_name: HashMap<&KernelName, &Device> = all.iter().map(|d| (d.name(), d)).collect();
+    let users = |list: &[Usage]| chain::words(list, &|name| by_name.get(name).copied());
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table.set_header(["NAME", "KIND", "SIZE", "SCHED", "R", "RA", "NRQ", "USED BY", "MODEL"]);
-    for d in devices {
+    for d in shown {
         let q = &d.queue;
         table.add_row([
             d.name().kernel(),

@@ -160,6 +160,7 @@ fn target_failure(e: TargetError) -> Failure {
         TargetError::NoScratch(_) => Failure::Unsafe(text),
         TargetError::Stopped => stopped(),
         TargetError::WrongType(..)
+        | TargetError::Hidden(..)
         | TargetError::NoDirect(_)
         | TargetError::Misaligned { .. }
         | TargetError::Empty { .. } => Failure::Usage(text),

@@ -125,7 +125,11 @@ fn text(d: &Device, rows: &[SettingRow]) -> String {
     fact("size", &d.size.to_string());
     let flags = [(d.read_only, "read-only"), (d.removable, "removable"), (d.hidden, "hidden")];
     fact("flags", &flags.iter().filter(|f| f.0).map(|f| f.1).collect::<Vec<_>>().join(", "));
+    fact("zoned", d.queue.zoned.as_deref().unwrap_or_default());
     fact("used by", &users(&d.used_by));
+    if !d.used_by_complete {
+        fact("not seen", "other users' processes, or namespaces out of reach: there may be more users");
+    }
     fact("built on", &d.built_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
     for p in &d.partitions {
         fact("partition", &format!("{}  {}  {}", p.name, p.size, users(&p.used_by)));

@@ -3,6 +3,7 @@
 pub mod conductor;
 pub mod control;
 mod device_facts;
+mod devices;
 pub mod event;
 pub mod event_loop;
 pub mod hold;
@@ -21,4 +22,5 @@ pub mod stop;
 pub mod supervisor;
 pub mod terminal;
 pub mod thread;
+mod users;
 pub mod watcher;

@@ -1,6 +1,7 @@
 //! What goes into a record beside the counters: the time of day, and the devices whenever something of them changed.
 
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
@@ -9,11 +10,12 @@ use super::recorder::Recorder;
 use super::sampler::Sampler;
 use crate::clock::Clock;
 use crate::sys::device::{DevNum, Device, UsageKind};
+use crate::sys::elsewhere::Elsewhere;
 use crate::sys::host::Host;
 use crate::sys::inventory;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
-use crate::sys::usage::Users;
+use crate::sys::usage::{self, Users};
 use crate::telemetry::recording::inventory::RecordedDevice;
 use crate::telemetry::recording::{Line, RecordedHost};
 use crate::telemetry::sample::{RowKey, Sample};
@@ -92,7 +94,7 @@ impl<'a> Recording<'a> {
         }
         let first = self.rows.is_empty() && self.devices.is_empty();
         // A tree without /sys/block still has counters worth recording.
-        let devices = inventory::scan(self.root).unwrap_or_default();
+        let devices = devices(self.root).unwrap_or_default();
         let devices: Vec<RecordedDevice> = devices.iter().map(RecordedDevice::from).collect();
         let after = self.clock.monotonic();
         self.next_look = next_look(before, after);
@@ -103,6 +105,13 @@ impl<'a> Recording<'a> {
         self.devices.clone_from(&devices);
         Some(devices)
     }
+}
+
+/// The devices without what other processes have open: that is nobody's business who reads the record, and comes and
+/// goes.
+fn devices(root: &SysRoot) -> io::Result<Vec<Device>> {
+    let users = Users::with(root, &Elsewhere::default(), &usage::loop_files(root));
+    inventory::scan_with(root, &users)
 }
 
 /// When to look again after a look of this length.
@@ -123,9 +132,8 @@ pub fn rows_below(root: &SysRoot, file: &Path) -> Vec<KernelName> {
     if !root.is_live() {
         return Vec::new();
     }
-    let number = std::fs::canonicalize(file).ok().and_then(|path| Users::read(root).holding(&path));
-    match (number, inventory::scan(root)) {
-        (Some(number), Ok(devices)) => below(&devices, number),
+    match (std::fs::metadata(file), devices(root)) {
+        (Ok(file), Ok(devices)) => below(&devices, DevNum::of_rdev(file.dev())),
         _ => Vec::new(),
     }
 }

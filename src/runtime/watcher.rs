@@ -7,14 +7,15 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded, never};
 use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
+use super::devices::DeviceWatch;
 use super::event::Event;
+use super::users::Lookout;
 use crate::app::message::Message;
 use crate::sys::device::Device;
-use crate::sys::inventory;
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
 use crate::sys::root::SysRoot;
@@ -53,7 +54,8 @@ pub struct Watcher {
     inotify: Option<RecommendedWatcher>,
     woken: Receiver<()>,
     watched: Vec<KernelName>,
-    last_devices: Option<Vec<Device>>,
+    devices: DeviceWatch,
+    lookout: Lookout,
     last_queues: HashMap<KernelName, QueueState>,
 }
 
@@ -64,13 +66,14 @@ impl Watcher {
         let (wake, woken) = bounded(1);
         let inotify = if root.is_live() { start_inotify(&root, wake) } else { None };
         Self {
+            devices: DeviceWatch::new(root.clone(), devices),
+            lookout: Lookout::start(root.clone(), &events),
             root,
             events,
             asks,
             inotify,
             woken,
             watched: Vec::new(),
-            last_devices: Some(devices),
             last_queues: HashMap::new(),
         }
     }
@@ -88,6 +91,14 @@ impl Watcher {
                     while self.woken.try_recv().is_ok() {}
                     self.poll()
                 },
+                recv(self.lookout.seen) -> seen => {
+                    match seen {
+                        Ok(elsewhere) => self.devices.take(elsewhere),
+                        // The thread is gone, and the loop was told.
+                        Err(_) => self.lookout.seen = never(),
+                    }
+                    self.poll_devices()
+                },
                 default(POLL) => self.poll(),
             };
             if !go_on {
@@ -102,7 +113,8 @@ impl Watcher {
                 self.last_queues.retain(|name, _| names.contains(name));
                 self.watch_directories(&names);
                 self.watched = names;
-                self.poll_queues()
+                let read = self.devices.show(&self.watched);
+                read.is_none_or(|news| self.send(news)) && self.poll_queues()
             }
             Ask::ReadQueue(name) => {
                 self.last_queues.remove(&name);
@@ -117,12 +129,15 @@ impl Watcher {
     }
 
     fn poll_devices(&mut self) -> bool {
-        let devices = inventory::scan(&self.root).unwrap_or_default();
-        if self.last_devices.as_ref() == Some(&devices) {
-            return true;
+        let found = self.devices.poll(&self.watched);
+        if found.moved || !found.renewed.is_empty() {
+            self.lookout.look();
         }
-        self.last_devices = Some(devices.clone());
-        self.send(Message::Inventory(devices))
+        for name in &found.renewed {
+            // What was sent is of the device that had the name before.
+            self.last_queues.remove(name);
+        }
+        found.news.is_none_or(|news| self.send(news))
     }
 
     fn poll_queues(&mut self) -> bool {

@@ -34,16 +34,21 @@ impl AttrError {
 /// Whatever open and read answer: ENOENT for an attribute this device lacks, EINVAL for one that is not set up
 /// (`wbt_lat_usec` of a bio-based device), ENODEV after the device went.
 pub fn read(path: &Path) -> Result<String, AttrError> {
-    let fail = |source| AttrError { path: path.to_path_buf(), value: None, source };
-    // Non-blocking, so that a hostile tree's fifo can not hold the program.
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path)
-        .map_err(fail)?;
-    let mut bytes = Vec::with_capacity(64);
-    file.take(PAGE).read_to_end(&mut bytes).map_err(fail)?;
+    let bytes =
+        read_bytes(path).map_err(|source| AttrError { path: path.to_path_buf(), value: None, source })?;
     Ok(clean(&bytes).trim_end().to_owned())
+}
+
+/// Reads a binary attribute, such as a page of vital product data.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    // Non-blocking, so that a hostile tree's fifo can not hold the program.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC).open(path)?;
+    let mut bytes = Vec::with_capacity(64);
+    file.take(PAGE).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads an attribute that may be missing: None for any error.

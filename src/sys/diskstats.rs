@@ -97,6 +97,9 @@ impl<'a> Line<'a> {
     }
 }
 
+/// So many digits always fit in 64 bits.
+const SAFE_DIGITS: usize = 19;
+
 /// What stands between blanks, one after the other.
 struct Fields<'a> {
     text: &'a str,
@@ -104,32 +107,41 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn skip_blanks(&mut self) {
-        let bytes = self.text.as_bytes();
-        while bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
-            self.at += 1;
-        }
+    /// What is left behind the blanks.
+    fn rest(&mut self) -> &'a [u8] {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let blanks = rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
+        self.at += blanks;
+        rest.get(blanks..).unwrap_or_default()
     }
 
     fn word(&mut self) -> Option<&'a str> {
-        self.skip_blanks();
-        let rest = self.text.get(self.at..)?;
-        let word = rest.split(|c: char| c.is_ascii_whitespace()).next().filter(|w| !w.is_empty())?;
-        self.at += word.len();
+        let length = self.rest().iter().take_while(|b| !b.is_ascii_whitespace()).count();
+        let word = self.text.get(self.at..self.at + length).filter(|w| !w.is_empty())?;
+        self.at += length;
         Some(word)
     }
 
     fn number(&mut self) -> Option<u64> {
-        self.skip_blanks();
-        let bytes = self.text.as_bytes();
-        let start = self.at;
+        let rest = self.rest();
         let mut value: u64 = 0;
-        while let Some(digit) = bytes.get(self.at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d <= 9) {
-            value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
-            self.at += 1;
+        let mut length = 0;
+        for b in rest {
+            let digit = b.wrapping_sub(b'0');
+            if digit > 9 {
+                break;
+            }
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+            length += 1;
         }
-        let ended = bytes.get(self.at).is_none_or(u8::is_ascii_whitespace);
-        (ended && self.at > start).then_some(value)
+        if length == 0 || rest.get(length).is_some_and(|b| !b.is_ascii_whitespace()) {
+            return None;
+        }
+        if length > SAFE_DIGITS {
+            value = self.text.get(self.at..self.at + length)?.parse().ok()?;
+        }
+        self.at += length;
+        Some(value)
     }
 
     fn number32(&mut self) -> Option<u32> {

@@ -1,32 +1,109 @@
-//! The scan of `/sys/block`: every whole device with its partitions, its neighbours above and below, and its users.
+//! What block devices there are: every whole device with its partitions, its neighbours above and below, and its users.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::attr;
-use super::device::{DevNum, Device, DeviceId, Partition, QueueSummary, Usage, UsageKind};
+use super::device::{DevNum, Device, DeviceId, Partition, QueueSummary, Reading, Usage, UsageKind};
 use super::kind;
+use super::layer::Layer;
 use super::name::{KernelName, natural_order};
 use super::queue::SchedulerList;
 use super::root::SysRoot;
-use super::usage::Users;
+use super::usage::{self, Users};
 use crate::units::{Bytes, Kib, Sectors};
 
-/// Everything below `/sys/block`, in natural order. Entries that vanish during the scan or carry no safe name are
-/// left out.
+/// Everything below `/sys/block`, read whole, in natural order. Entries that vanish during the scan or carry no safe name
+/// are left out.
 ///
 /// # Errors
 /// `/sys/block` can not be read: not Linux, not mounted, or a directory that is no captured tree.
 pub fn scan(root: &SysRoot) -> std::io::Result<Vec<Device>> {
-    let users = Users::read(root);
-    let mut devices: Vec<Device> = names_in(&root.block_dir())?
-        .into_iter()
-        .filter_map(|name| read_device(root, &name, &users))
-        .collect();
-    devices.sort_by(|a, b| natural_order(a.name().sysfs(), b.name().sysfs()));
-    add_loop_users(root, &users, &mut devices);
-    add_multipath_members(&mut devices);
-    Ok(devices)
+    let names = names(root)?;
+    Ok(read_all(root, &names, &Users::read(root)))
+}
+
+/// The same with users that are known already.
+///
+/// # Errors
+/// As [`scan`].
+pub fn scan_with(root: &SysRoot, users: &Users) -> std::io::Result<Vec<Device>> {
+    Ok(read_all(root, &names(root)?, users))
+}
+
+fn read_all(root: &SysRoot, names: &[KernelName], users: &Users) -> Vec<Device> {
+    let paths = paths_by_head(names);
+    names.iter().filter_map(|name| read_device(root, name, users, &paths)).collect()
+}
+
+/// The names of all whole devices, in natural order: one read of a directory.
+///
+/// # Errors
+/// As [`scan`].
+pub fn names(root: &SysRoot) -> std::io::Result<Vec<KernelName>> {
+    names_in(&root.block_dir())
+}
+
+/// The same as the directory has them.
+pub(super) fn unordered_names(root: &SysRoot) -> std::io::Result<Vec<KernelName>> {
+    let entries = std::fs::read_dir(root.block_dir())?;
+    Ok(entries.flatten().filter_map(|e| KernelName::new(e.file_name().to_str()?)).collect())
+}
+
+/// Every device by name, number and size alone ([`Reading::Sketch`]), in natural order: one read of a directory and one of
+/// `/proc/partitions`, and one small file for each device that is not in there.
+///
+/// # Errors
+/// As [`scan`].
+pub fn sketch(root: &SysRoot) -> std::io::Result<Vec<Device>> {
+    let names = names(root)?;
+    let listed = listed(root);
+    Ok(names.into_iter().map(|name| sketch_of(root, name, &listed)).collect())
+}
+
+/// One whole device; None if it is gone.
+#[must_use]
+pub fn read(root: &SysRoot, name: &KernelName, users: &Users) -> Option<Device> {
+    // Only the head of a multipath device has to know the other names.
+    let head = name.sysfs().starts_with("nvme") && head_of_path(name.sysfs()).is_none();
+    let names = if head { names(root).unwrap_or_default() } else { Vec::new() };
+    read_device(root, name, users, &paths_by_head(&names))
+}
+
+/// Number and size by name, as `/proc/partitions` has them.
+pub(super) type Listed = HashMap<KernelName, (DevNum, Bytes)>;
+
+/// Reads `/proc/partitions`. Devices of size 0 and hidden ones are not in it; sizes are in whole KiB.
+pub(super) fn listed(root: &SysRoot) -> Listed {
+    let text = std::fs::read(root.proc("partitions")).unwrap_or_default();
+    String::from_utf8_lossy(&text)
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split_ascii_whitespace();
+            let mut number = || fields.next()?.parse::<u64>().ok();
+            let (major, minor, kib) = (number()?, number()?, number()?);
+            let devnum = DevNum { major: u32::try_from(major).ok()?, minor: u32::try_from(minor).ok()? };
+            Some((KernelName::new(fields.next()?)?, (devnum, Kib(kib).sectors().bytes())))
+        })
+        .collect()
+}
+
+pub(super) fn sketch_of(root: &SysRoot, name: KernelName, listed: &Listed) -> Device {
+    let known = listed.get(&name).copied();
+    let size = known
+        .map(|(_, size)| size)
+        .or_else(|| Some(Sectors(attr::read_u64(&root.block(&name).join("size"))?).bytes()));
+    let hidden = head_of_path(name.sysfs()).is_some();
+    let mut device = Device::sketch(name);
+    if let Some((kind, words)) = kind::by_name(device.name()) {
+        device.kind = kind;
+        device.kind_evidence = format!("{words}, by its name");
+    }
+    device.path = (!hidden).then(|| SysRoot::node(device.name()));
+    device.hidden = hidden;
+    device.size = size.unwrap_or_default();
+    device.id.devnum = known.map(|(devnum, _)| devnum);
+    device
 }
 
 /// The identity of a device as it is now: cheap enough to check before every write.
@@ -46,11 +123,19 @@ pub fn identify(root: &SysRoot, name: &KernelName) -> Option<DeviceId> {
         devnum: attr::read_opt(&dir.join("dev")).and_then(|t| DevNum::parse(&t)),
         diskseq: attr::read_u64(&dir.join("diskseq")),
         wwid: first(["wwid", "device/wwid"]),
-        serial: first(["serial", "device/serial"]),
+        serial: first(["serial", "device/serial"]).or_else(|| unit_serial(&dir)),
     })
 }
 
-/// The settings that matter most, five small files.
+/// The unit serial number of SCSI and ATA: page 0x80 of vital product data, four bytes of head before the text (SPC,
+/// "Unit Serial Number VPD page").
+fn unit_serial(dir: &Path) -> Option<String> {
+    let page = attr::read_bytes(&dir.join("device/vpd_pg80")).ok()?;
+    let text = attr::clean(page.get(4..)?).trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+/// The settings that matter most, a few small files.
 #[must_use]
 pub fn queue_summary(root: &SysRoot, name: &KernelName) -> QueueSummary {
     let q = root.queue(name);
@@ -60,15 +145,22 @@ pub fn queue_summary(root: &SysRoot, name: &KernelName) -> QueueSummary {
         read_ahead: attr::read_u64(&q.join("read_ahead_kb")).map(Kib),
         nr_requests: attr::read_u64(&q.join("nr_requests")),
         logical_block: attr::read_u64(&q.join("logical_block_size")).map(Bytes),
+        zoned: attr::read_opt(&q.join("zoned")).filter(|z| !z.is_empty() && z != "none"),
         iostats: attr::read_flag(&q.join("iostats")),
     }
 }
 
-fn read_device(root: &SysRoot, name: &KernelName, users: &Users) -> Option<Device> {
+pub(super) fn read_device(
+    root: &SysRoot,
+    name: &KernelName,
+    users: &Users,
+    paths: &PathsByHead,
+) -> Option<Device> {
     let id = identify(root, name)?;
     let dir = root.block(name);
     let flag = |f: &str| attr::read_flag(&dir.join(f)).unwrap_or(false);
     let hidden = flag("hidden");
+    let layer = Layer::of(name, &dir);
     let dm_name = attr::read_opt(&dir.join("dm/name")).filter(|n| !n.is_empty());
     let path = match &dm_name {
         _ if hidden => None,
@@ -77,31 +169,55 @@ fn read_device(root: &SysRoot, name: &KernelName, users: &Users) -> Option<Devic
     };
     let queue = queue_summary(root, name);
     let resolved = std::fs::canonicalize(&dir).unwrap_or_else(|_| dir.clone());
-    let (kind, kind_evidence) = kind::judge(name, &resolved, queue.rotational);
+    let size = Sectors(attr::read_u64(&dir.join("size")).unwrap_or(0)).bytes();
+    let backing_file = usage::backing_file(root, name);
+    let mut built_on = names_in(&dir.join("slaves")).unwrap_or_default();
+    // sysfs links the paths of a multipath head only on newer kernels, their names always say it.
+    for path in paths.get(name.sysfs()).into_iter().flatten() {
+        if !built_on.contains(path) {
+            built_on.push(path.clone());
+        }
+    }
+    let head = if hidden { head_of_path(name.sysfs()).and_then(|h| KernelName::new(&h)) } else { None };
+    let (kind, kind_evidence) = kind::judge(&kind::Facts {
+        name,
+        block: &resolved,
+        rotational: queue.rotational,
+        zoned: queue.zoned.as_deref(),
+        layer: layer.as_ref(),
+        built_on: &built_on,
+        backing_file: backing_file.as_deref(),
+        size,
+        head: head.as_ref(),
+    });
 
     let kernel_node = SysRoot::node(name);
     let nodes: Vec<&Path> = std::iter::once(kernel_node.as_path()).chain(path.as_deref()).collect();
     let mut used_by = users.of(id.devnum, &nodes);
-    used_by.extend(holders(&dir));
+    used_by.extend(holders(root, &dir));
     Some(Device {
         path,
+        reading: Reading::Whole,
         dm_name,
         kind,
         kind_evidence,
-        size: Sectors(attr::read_u64(&dir.join("size")).unwrap_or(0)).bytes(),
+        layer,
+        backing_file,
+        size,
         model: model(&dir),
         removable: flag("removable"),
         read_only: flag("ro"),
         hidden,
         queue,
         used_by,
-        built_on: names_in(&dir.join("slaves")).unwrap_or_default(),
-        partitions: partitions(&dir, users),
+        used_by_complete: users.complete(),
+        built_on,
+        partitions: partitions(root, &dir, users),
         id,
     })
 }
 
-fn partitions(dir: &Path, users: &Users) -> Vec<Partition> {
+fn partitions(root: &SysRoot, dir: &Path, users: &Users) -> Vec<Partition> {
     let mut found: Vec<Partition> = names_in(dir)
         .unwrap_or_default()
         .into_iter()
@@ -111,7 +227,7 @@ fn partitions(dir: &Path, users: &Users) -> Vec<Partition> {
             let devnum = attr::read_opt(&part.join("dev")).and_then(|t| DevNum::parse(&t));
             let path = SysRoot::node(&name);
             let mut used_by = users.of(devnum, &[&path]);
-            used_by.extend(holders(&part));
+            used_by.extend(holders(root, &part));
             let size = Sectors(attr::read_u64(&part.join("size")).unwrap_or(0)).bytes();
             Some(Partition { name, path, devnum, number, size, used_by })
         })
@@ -120,9 +236,15 @@ fn partitions(dir: &Path, users: &Users) -> Vec<Partition> {
     found
 }
 
-fn holders(dir: &Path) -> Vec<Usage> {
+fn holders(root: &SysRoot, dir: &Path) -> Vec<Usage> {
     let names = names_in(&dir.join("holders")).unwrap_or_default();
-    names.into_iter().map(|n| Usage { kind: UsageKind::Holder, what: n.kernel() }).collect()
+    names
+        .into_iter()
+        .map(|n| Usage {
+            detail: Layer::of(&n, &root.block(&n)).map(|l| l.words()),
+            ..Usage::new(UsageKind::Holder, n.kernel())
+        })
+        .collect()
 }
 
 /// Vendor and model of SCSI (`device/vendor`, `device/model`), NVMe (`device/model`), MMC (`device/name`).
@@ -141,49 +263,35 @@ fn model(dir: &Path) -> Option<String> {
     }
 }
 
-/// A bound loop device uses the device that its backing file lies on.
-fn add_loop_users(root: &SysRoot, users: &Users, devices: &mut [Device]) {
-    let mut by_number: HashMap<DevNum, Vec<String>> = HashMap::new();
-    for d in devices.iter() {
-        let Some(file) = attr::read_opt(&root.block(d.name()).join("loop/backing_file")) else { continue };
-        if let Some(n) = users.holding(&PathBuf::from(file)) {
-            by_number.entry(n).or_default().push(d.name().kernel());
+/// Hidden paths by the sysfs name of their head.
+pub(super) type PathsByHead = HashMap<String, Vec<KernelName>>;
+
+/// Hidden `nvmeXcYnZ` are the paths of head `nvmeXnZ`.
+pub(super) fn paths_by_head<'a>(names: impl IntoIterator<Item = &'a KernelName>) -> PathsByHead {
+    let mut paths = PathsByHead::new();
+    for name in names {
+        if let Some(head) = head_of_path(name.sysfs()) {
+            paths.entry(head).or_default().push(name.clone());
         }
     }
-    let loops = |n: Option<DevNum>| {
-        let names = n.and_then(|n| by_number.get(&n)).cloned().unwrap_or_default();
-        names.into_iter().map(|what| Usage { kind: UsageKind::Loop, what })
-    };
-    for d in devices {
-        d.used_by.extend(loops(d.id.devnum));
-        for p in &mut d.partitions {
-            p.used_by.extend(loops(p.devnum));
-        }
-    }
+    paths
 }
 
-/// Hidden `nvmeXcYnZ` are the paths of head `nvmeXnZ`; sysfs links them only on newer kernels, the name always does.
-fn add_multipath_members(devices: &mut [Device]) {
-    let members: Vec<(String, KernelName)> = devices
-        .iter()
-        .filter(|d| d.hidden)
-        .filter_map(|d| Some((head_of_path(d.name().sysfs())?, d.name().clone())))
-        .collect();
-    for d in devices {
-        for (head, member) in &members {
-            if d.name().sysfs() == head && !d.built_on.contains(member) {
-                d.built_on.push(member.clone());
-            }
-        }
-    }
+/// The head of a hidden path of NVMe multipath; None for every other device.
+#[must_use]
+pub fn head_of_hidden(root: &SysRoot, name: &KernelName) -> Option<KernelName> {
+    let head = KernelName::new(&head_of_path(name.sysfs())?)?;
+    attr::read_flag(&root.block(name).join("hidden")).unwrap_or(false).then_some(head)
 }
 
 /// `nvme3c2n1` to `nvme3n1`.
 fn head_of_path(name: &str) -> Option<String> {
     let rest = name.strip_prefix("nvme")?;
     let (subsystem, rest) = rest.split_once('c')?;
-    let (_controller, namespace) = rest.split_once('n')?;
-    Some(format!("nvme{subsystem}n{namespace}"))
+    let (controller, namespace) = rest.split_once('n')?;
+    let numbers = [subsystem, controller, namespace];
+    let number = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    numbers.into_iter().all(number).then(|| format!("nvme{subsystem}n{namespace}"))
 }
 
 fn names_in(dir: &Path) -> std::io::Result<Vec<KernelName>> {

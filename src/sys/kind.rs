@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::attr;
 use super::device::Kind;
+use super::layer::Layer;
 use super::name::KernelName;
+use crate::units::{Bytes, Sectors};
 
 /// SCSI peripheral type of CD and DVD drives (SPC, "CD/DVD device").
 const SCSI_TYPE_OPTICAL: u64 = 5;
@@ -12,12 +14,54 @@ const SCSI_TYPE_OPTICAL: u64 = 5;
 /// Vendor words in SCSI inquiry data behind which no medium of their own exists.
 const HYPERVISOR_VENDORS: [&str; 5] = ["QEMU", "VMware", "VBOX", "Msft", "Google"];
 
-/// Judges a device by its directory below `/sys/devices`, `block` being its resolved path and `rotational` its flag.
+/// What `sr` takes for a capacity that the drive does not tell, in 512-byte sectors (`get_sectorsize` in
+/// `drivers/scsi/sr.c`): no medium was in it when it was last asked.
+const OPTICAL_UNKNOWN: u64 = 0x1f_ffff;
+
+/// What the judgement rests on, as read.
+pub(super) struct Facts<'a> {
+    pub(super) name: &'a KernelName,
+    /// The device's directory below `/sys/devices`, links resolved.
+    pub(super) block: &'a Path,
+    pub(super) rotational: Option<bool>,
+    pub(super) zoned: Option<&'a str>,
+    pub(super) layer: Option<&'a Layer>,
+    pub(super) built_on: &'a [KernelName],
+    pub(super) backing_file: Option<&'a str>,
+    pub(super) size: Bytes,
+    /// The head that a hidden path belongs to.
+    pub(super) head: Option<&'a KernelName>,
+}
+
+/// Judges a device.
 ///
 /// Drivers are told by the bus in the path, never by the flag; the flag only tells disk from flash where it comes
 /// from the drive itself (SCSI and ATA), not through a USB bridge or a hypervisor.
-#[must_use]
-pub fn judge(name: &KernelName, block: &Path, rotational: Option<bool>) -> (Kind, String) {
+pub(super) fn judge(facts: &Facts<'_>) -> (Kind, String) {
+    let (kind, mut evidence) = judge_driver(facts);
+    if let Some(model) = facts.zoned {
+        evidence.push_str(", zoned: ");
+        evidence.push_str(model);
+    }
+    (kind, evidence)
+}
+
+/// The kind of drivers that are told by the name alone; what a device counts as before it is looked at.
+pub(super) fn by_name(name: &KernelName) -> Option<(Kind, &'static str)> {
+    Some(match name.sysfs().trim_end_matches(|c: char| c.is_ascii_digit()) {
+        "loop" => (Kind::Loop, "loop device"),
+        "zram" => (Kind::Zram, "zram, compressed memory"),
+        "nbd" => (Kind::Nbd, "network block device"),
+        "ram" => (Kind::Virtual, "ram disk"),
+        "nullb" => (Kind::Virtual, "null_blk test device"),
+        "fd" => (Kind::Other, "floppy drive"),
+        "mtdblock" => (Kind::Other, "mtd block device"),
+        _ => return None,
+    })
+}
+
+fn judge_driver(facts: &Facts<'_>) -> (Kind, String) {
+    let Facts { name, block, rotational, .. } = *facts;
     let n = name.sysfs();
     let path = block.to_string_lossy();
     let on_bus = |bus: &str| path.split('/').any(|c| c.starts_with(bus));
@@ -28,44 +72,36 @@ pub fn judge(name: &KernelName, block: &Path, rotational: Option<bool>) -> (Kind
     };
     let fact = |kind, text: &str| (kind, text.to_owned());
 
-    if block.join("dm").is_dir() {
-        let uuid = attr::read_opt(&block.join("dm/uuid")).unwrap_or_default();
-        let target = uuid.split('-').next().unwrap_or_default();
-        let what = match target {
-            "LVM" => "device mapper, LVM",
-            "CRYPT" => "device mapper, crypt",
-            "mpath" => "device mapper, multipath",
-            t if t.starts_with("part") => "device mapper, partition map",
-            _ => "device mapper",
+    if let Some(layer) = facts.layer {
+        let kind = match layer {
+            Layer::Raid(_) => Kind::Md,
+            Layer::Bcache => Kind::Other,
+            _ => Kind::Dm,
         };
-        return fact(Kind::Dm, what);
+        return (kind, layer.evidence(facts.built_on));
     }
-    if block.join("md").is_dir() {
-        let level = attr::read_opt(&block.join("md/level")).unwrap_or_default();
-        return (Kind::Md, format!("md {level}").trim_end().to_owned());
+    if let Some(head) = facts.head {
+        return (Kind::Nvme, format!("NVMe multipath, a path of {head}"));
     }
     if on_bus("virtual") || on_bus("floppy") {
-        return match n.trim_end_matches(|c: char| c.is_ascii_digit()) {
-            "loop" => fact(Kind::Loop, "loop device"),
-            "zram" => fact(Kind::Zram, "zram, compressed memory"),
-            "nbd" => fact(Kind::Nbd, "network block device"),
-            "ram" => fact(Kind::Virtual, "ram disk"),
-            "nullb" => fact(Kind::Virtual, "null_blk test device"),
-            "fd" => fact(Kind::Other, "floppy drive"),
-            "mtdblock" => fact(Kind::Other, "mtd block device"),
-            _ if n.starts_with("nvme") => fact(Kind::Nvme, "NVMe multipath head"),
-            _ => fact(Kind::Virtual, "under /sys/devices/virtual"),
+        return match (by_name(name), facts.backing_file) {
+            (Some((Kind::Loop, words)), Some(file)) => (Kind::Loop, format!("{words} over {file}")),
+            (Some((Kind::Loop, words)), None) => (Kind::Loop, format!("{words}, no file")),
+            (Some((kind, words)), _) => fact(kind, words),
+            (None, _) if n.starts_with("nvme") => fact(Kind::Nvme, "NVMe multipath head"),
+            (None, _) => fact(Kind::Virtual, "under /sys/devices/virtual"),
         };
     }
     if attr::read_u64(&block.join("device/type")) == Some(SCSI_TYPE_OPTICAL) {
-        return fact(Kind::Optical, "SCSI type 5");
+        let empty = facts.size == Sectors(OPTICAL_UNKNOWN).bytes() || facts.size.0 == 0;
+        return fact(Kind::Optical, if empty { "SCSI type 5, no medium" } else { "SCSI type 5" });
     }
     if on_bus("mmc_host") {
         let kind = attr::read_opt(&block.join("device/type")).unwrap_or_default();
         return (Kind::Sd, format!("mmc {kind}").trim_end().to_owned());
     }
     if on_bus("usb") {
-        return (Kind::Usb, format!("behind USB, {reported} as the bridge reports"));
+        return (Kind::Usb, format!("USB, {reported} (as reported)"));
     }
     if n.starts_with("nvme") {
         return fact(Kind::Nvme, "NVMe namespace");

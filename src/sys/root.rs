@@ -81,6 +81,18 @@ impl SysRoot {
         self.base.join("proc").join(file)
     }
 
+    /// `/proc`: one entry a process, and more.
+    #[must_use]
+    pub fn proc_dir(&self) -> PathBuf {
+        self.base.join("proc")
+    }
+
+    /// A file or directory of a process, `/proc/PID/FILE`, named by the caller's constant.
+    #[must_use]
+    pub fn of_process(&self, pid: u32, file: &'static str) -> PathBuf {
+        self.base.join("proc").join(pid.to_string()).join(file)
+    }
+
     /// `/dev/tty`: the terminal this process is controlled by, whatever its descriptors are.
     #[must_use]
     pub fn own_terminal() -> PathBuf {

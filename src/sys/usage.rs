@@ -1,139 +1,165 @@
-//! Who uses a device: mounts, swap, backing files of loop devices. Read from `/proc`, matched by device number and,
-//! where a file system hides it (btrfs mounts carry an anonymous number), by the node that was mounted.
+//! Who uses a device: mounts, swap, backing files of loop devices, processes that have it open. Read from `/proc`,
+//! matched by device number and, where a file system hides it (btrfs mounts carry an anonymous number), by the node.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use procfs::process::MountInfo;
-
-use super::attr::clean;
+use super::attr::{self, clean};
 use super::device::{DevNum, Usage, UsageKind};
+use super::elsewhere::Elsewhere;
+use super::mounts::{self, Mount};
+use super::name::{KernelName, natural_order};
 use super::root::SysRoot;
 
-/// One mounted file system.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Mount {
-    devnum: DevNum,
-    /// What was mounted, as text: a node, or a word such as `tmpfs`.
-    source: String,
-    point: PathBuf,
-}
-
-/// One swap area.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Swap {
-    path: PathBuf,
-    is_file: bool,
-}
-
-/// What `/proc` says about users of block devices, at one moment and in this mount namespace.
+/// Everything that was seen to use block devices at one moment, found by number or node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users {
-    mounts: Vec<Mount>,
-    swaps: Vec<Swap>,
+    /// In the order in which they are shown.
+    all: Vec<Usage>,
+    by_number: HashMap<DevNum, Vec<usize>>,
+    by_node: HashMap<PathBuf, Vec<usize>>,
+    complete: bool,
 }
+
+/// A loop device and the file behind it, as the kernel names it.
+pub type LoopFile = (KernelName, String);
 
 impl Users {
-    /// Reads mountinfo and swaps. What can not be read is taken as empty: the list is for showing, never a licence
-    /// to write.
+    /// Reads everything. What can not be read is left out, see [`Users::complete`].
     #[must_use]
     pub fn read(root: &SysRoot) -> Self {
-        let text = |file| std::fs::read(root.proc(file)).unwrap_or_default();
-        Self::parse(&text("self/mountinfo"), &text("swaps"))
+        Self::with(root, &Elsewhere::read(root), &loop_files(root))
     }
 
-    /// From the texts of mountinfo and swaps; lines that can not be parsed are skipped.
+    /// Reads the cheap part, own mounts and swap, and joins to it what was seen of other processes and of loop devices.
     #[must_use]
-    pub fn parse(mountinfo: &[u8], swaps: &[u8]) -> Self {
-        let mounts = String::from_utf8_lossy(mountinfo)
-            .lines()
-            .filter_map(|line| MountInfo::from_line(line).ok())
-            .filter_map(|m| {
-                Some(Mount {
-                    devnum: DevNum::parse(&m.majmin)?,
-                    source: unescape(m.mount_source.as_deref().unwrap_or_default()),
-                    point: PathBuf::from(unescape(&m.mount_point.to_string_lossy())),
-                })
-            })
-            .collect();
-        let swaps = String::from_utf8_lossy(swaps)
-            .lines()
-            .skip(1)
-            .filter_map(|line| {
-                let mut fields = line.split_ascii_whitespace();
-                let path = PathBuf::from(unescape(fields.next()?));
-                Some(Swap { path, is_file: fields.next()? == "file" })
-            })
-            .collect();
-        Self { mounts, swaps }
+    pub fn with(root: &SysRoot, elsewhere: &Elsewhere, loops: &[LoopFile]) -> Self {
+        let text = |file| std::fs::read(root.proc(file)).unwrap_or_default();
+        Self::parse(&text("self/mountinfo"), &text("swaps"), elsewhere, loops)
     }
 
-    /// Mounts and swap on the device or partition of this number and these nodes.
+    /// The same from the texts of mountinfo and swaps; lines that can not be parsed are skipped.
+    #[must_use]
+    pub fn parse(mountinfo: &[u8], swaps: &[u8], elsewhere: &Elsewhere, loops: &[LoopFile]) -> Self {
+        let own = mounts::mounts(mountinfo);
+        let mut users = Self { complete: elsewhere.complete, ..Self::default() };
+        // The last at a point covers those before it.
+        let at: HashMap<&Path, &Mount> = own.iter().map(|m| (m.point.as_path(), m)).collect();
+        let below = |path: &Path| path.ancestors().find_map(|dir| at.get(dir).copied());
+        for m in &own {
+            users.add_on(m, Usage::new(UsageKind::Mount, show(&m.point)));
+        }
+        for s in mounts::swaps(swaps) {
+            if !s.is_file {
+                users.add(None, Some(&s.path), Usage::new(UsageKind::Swap, "swap"));
+            } else if let Some(m) = below(&s.path) {
+                users.add_on(m, Usage::new(UsageKind::Swap, show(&s.path)));
+            }
+        }
+        for (name, file) in loops {
+            let usage = Usage::new(UsageKind::Loop, name.kernel()).with(clean(file.as_bytes()));
+            let path = Path::new(file);
+            if SysRoot::below_dev(path).is_some() {
+                users.add(None, Some(path), usage);
+            } else if let Some(m) = below(path) {
+                users.add_on(m, usage);
+            }
+        }
+        users.add_mounts_of_others(&own, elsewhere);
+        for o in &elsewhere.opened {
+            let usage = Usage::new(UsageKind::Open, o.who.clone());
+            let usage = match o.writes {
+                Some(true) => usage.with("for writing"),
+                Some(false) => usage.with("for reading"),
+                None => usage,
+            };
+            let node = if o.devnum.is_none() { Some(o.node.as_path()) } else { None };
+            users.add(o.devnum, node, usage);
+        }
+        users
+    }
+
+    /// A namespace begins as a copy of another one, and containers mount files and directories of the host's disks: what
+    /// is mounted at the same place already, and directories of what is mounted whole, are not said again.
+    fn add_mounts_of_others(&mut self, own: &[Mount], elsewhere: &Elsewhere) {
+        let mut at: HashSet<(DevNum, &Path)> = own.iter().map(|m| (m.devnum, m.point.as_path())).collect();
+        let everyone = own.iter().chain(elsewhere.mounts.iter().map(|(_, m)| m));
+        let mounted: HashSet<DevNum> = everyone.filter(|m| m.whole).map(|m| m.devnum).collect();
+        for (who, m) in &elsewhere.mounts {
+            if (m.whole || !mounted.contains(&m.devnum)) && at.insert((m.devnum, m.point.as_path())) {
+                let usage = Usage::new(UsageKind::Mount, show(&m.point));
+                self.add_on(m, usage.with(format!("in the namespace of {who}")));
+            }
+        }
+    }
+
+    fn add_on(&mut self, mount: &Mount, usage: Usage) {
+        self.add(Some(mount.devnum), mount.node(), usage);
+    }
+
+    fn add(&mut self, devnum: Option<DevNum>, node: Option<&Path>, usage: Usage) {
+        let i = self.all.len();
+        self.all.push(usage);
+        if let Some(devnum) = devnum {
+            self.by_number.entry(devnum).or_default().push(i);
+        }
+        if let Some(node) = node {
+            self.by_node.entry(node.to_path_buf()).or_default().push(i);
+        }
+    }
+
+    /// Users of the device or partition of this number and these nodes.
     #[must_use]
     pub fn of(&self, devnum: Option<DevNum>, nodes: &[&Path]) -> Vec<Usage> {
-        let mut found = Vec::new();
-        for m in &self.mounts {
-            if Some(m.devnum) == devnum || nodes.iter().any(|n| Path::new(&m.source) == *n) {
-                push_unique(&mut found, UsageKind::Mount, show(&m.point));
+        let numbered = devnum.and_then(|n| self.by_number.get(&n));
+        let mut found: Vec<usize> =
+            nodes.iter().filter_map(|n| self.by_node.get(*n)).chain(numbered).flatten().copied().collect();
+        found.sort_unstable();
+        found.dedup();
+        let mut users: Vec<Usage> = Vec::with_capacity(found.len());
+        for i in found {
+            if !users.contains(&self.all[i]) {
+                users.push(self.all[i].clone());
             }
         }
-        for s in &self.swaps {
-            let here =
-                if s.is_file { self.holding(&s.path) == devnum } else { nodes.contains(&s.path.as_path()) };
-            if here && (devnum.is_some() || !s.is_file) {
-                let what = if s.is_file { show(&s.path) } else { "swap".to_owned() };
-                push_unique(&mut found, UsageKind::Swap, what);
-            }
-        }
-        found
+        users
     }
 
-    /// The device number of the file system that an absolute path is on, by the longest mount point above it.
+    /// Whether everything that could use a device was looked at: false without the right to look into other users'
+    /// processes, in a container, in a captured tree, and where other processes were not looked at to save time.
     #[must_use]
-    pub fn holding(&self, path: &Path) -> Option<DevNum> {
-        // The last of equal length wins: later mounts cover earlier ones.
-        self.mounts
-            .iter()
-            .filter(|m| path.starts_with(&m.point))
-            .max_by_key(|m| m.point.components().count())
-            .map(|m| m.devnum)
+    pub const fn complete(&self) -> bool {
+        self.complete
     }
 }
 
-fn push_unique(list: &mut Vec<Usage>, kind: UsageKind, what: String) {
-    let usage = Usage { kind, what };
-    if !list.contains(&usage) {
-        list.push(usage);
-    }
+/// The bound loop devices with their files.
+#[must_use]
+pub fn loop_files(root: &SysRoot) -> Vec<LoopFile> {
+    let entries = std::fs::read_dir(root.block_dir()).into_iter().flatten().flatten();
+    let loops =
+        entries.filter_map(|e| KernelName::new(e.file_name().to_str().filter(|n| n.starts_with("loop"))?));
+    let mut files: Vec<LoopFile> = loops
+        .filter_map(|name| Some((backing_file(root, &name)?, name)))
+        .map(|(file, name)| (name, file))
+        .collect();
+    files.sort_by(|a, b| natural_order(a.0.sysfs(), b.0.sysfs()));
+    files
+}
+
+/// The file behind a loop device; None if it is none or not bound.
+pub(super) fn backing_file(root: &SysRoot, name: &KernelName) -> Option<String> {
+    attr::read_opt(&root.block(name).join("loop/backing_file")).filter(|f| !f.is_empty())
 }
 
 fn show(path: &Path) -> String {
     clean(path.as_os_str().as_encoded_bytes())
 }
 
-/// Undoes the kernel's octal escapes of blank, tab, newline and backslash (`\040`) in `/proc` files.
-fn unescape(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let bytes = text.as_bytes();
-    let mut i = 0;
-    while i < bytes.len() {
-        let octal = bytes.get(i + 1..i + 4).filter(|d| d.iter().all(|b| (b'0'..=b'7').contains(b)));
-        match (bytes[i], octal) {
-            (b'\\', Some(d)) if d[0] <= b'3' => {
-                out.push((d[0] - b'0') * 64 + (d[1] - b'0') * 8 + (d[2] - b'0'));
-                i += 4;
-            }
-            (b, _) => {
-                out.push(b);
-                i += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::elsewhere::Opened;
     use proptest::prelude::*;
 
     const MOUNTS: &[u8] = b"20 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
@@ -141,37 +167,83 @@ mod tests {
         33 1 0:26 / /mnt/btrfs rw,relatime - btrfs /dev/pmem0 rw\n\
         34 1 259:8 / /mnt/a\\040b\\134c ro - ext4 /dev/loop1p1 ro\n";
     const SWAPS: &[u8] =
-        b"Filename Type Size Used Priority\n/swap\\040file file 4088 0 -2\n/dev/sda2 partition 1 0 5\n";
+        b"Filename Type Size Used Priority\n/swap\\040file file 4088 0 -2\n/dev/sda2 partition 1 0 5\n/mnt/btrfs/swap file 1 0 6\n";
 
-    fn words(u: &[Usage]) -> Vec<&str> {
-        u.iter().map(|u| u.what.as_str()).collect()
+    fn words(u: &[Usage]) -> Vec<String> {
+        u.iter().map(Usage::to_string).collect()
+    }
+
+    fn loop_file(name: &str, file: &str) -> LoopFile {
+        (KernelName::new(name).unwrap(), file.to_owned())
+    }
+
+    const fn number(major: u32, minor: u32) -> DevNum {
+        DevNum { major, minor }
     }
 
     #[test]
-    fn mounts_match_by_number_or_by_node() {
-        let users = Users::parse(MOUNTS, SWAPS);
-        let n = |major, minor| Some(DevNum { major, minor });
-        assert_eq!(words(&users.of(n(8, 1), &[Path::new("/dev/sda1")])), ["/", "/swap file"]);
-        assert_eq!(words(&users.of(n(259, 7), &[Path::new("/dev/pmem0")])), ["/mnt/btrfs"]);
-        assert_eq!(words(&users.of(n(259, 8), &[])), ["/mnt/a b\\c"]);
-        assert_eq!(words(&users.of(n(8, 2), &[Path::new("/dev/sda2")])), ["swap"]);
-        assert!(users.of(n(8, 16), &[Path::new("/dev/sdb")]).is_empty());
+    fn users_match_by_number_or_by_node() {
+        let loops = [
+            loop_file("loop1", "/srv/a.img"),
+            loop_file("loop2", "/mnt/btrfs/b.img (deleted)"),
+            loop_file("loop3", "/dev/sdb"),
+        ];
+        let users = Users::parse(MOUNTS, SWAPS, &Elsewhere::default(), &loops);
+        let of = |n, node: &str| words(&users.of(Some(n), &[Path::new(node)]));
+        assert_eq!(of(number(8, 1), "/dev/sda1"), ["/", "swap /swap file", "backs loop1 (/srv/a.img)"]);
+        assert_eq!(
+            of(number(259, 7), "/dev/pmem0"),
+            ["/mnt/btrfs", "swap /mnt/btrfs/swap", "backs loop2 (/mnt/btrfs/b.img (deleted))"]
+        );
+        assert_eq!(of(number(259, 8), "/dev/x"), ["/mnt/a b\\c"]);
+        assert_eq!(of(number(8, 2), "/dev/sda2"), ["swap"]);
+        assert_eq!(of(number(8, 16), "/dev/sdb"), ["backs loop3 (/dev/sdb)"]);
+        assert!(!users.complete(), "other processes were not looked at");
+    }
+
+    #[test]
+    fn of_other_namespaces_only_what_is_news_is_said() {
+        let theirs = mounts::mounts(
+            b"1 0 8:1 / / rw - ext4 /dev/sda1 rw\n\
+            2 1 8:1 /var/lib/x/hosts /etc/hosts rw - ext4 /dev/sda1 rw\n\
+            3 1 8:33 / /data rw - xfs /dev/sdc1 rw\n\
+            4 1 8:33 /sub /sub rw - xfs /dev/sdc1 rw\n\
+            5 1 8:49 /vol /only/a/part rw - xfs /dev/sdd1 rw\n",
+        );
+        let theirs = theirs.into_iter().map(|m| ("1234 containerd".to_owned(), m)).collect();
+        let elsewhere = Elsewhere { mounts: theirs, opened: Vec::new(), complete: true };
+        let users = Users::parse(MOUNTS, b"", &elsewhere, &[]);
+        let of = |n| words(&users.of(Some(n), &[]));
+        assert_eq!(of(number(8, 1)), ["/"]);
+        assert_eq!(of(number(8, 33)), ["/data (in the namespace of 1234 containerd)"]);
+        assert_eq!(of(number(8, 49)), ["/only/a/part (in the namespace of 1234 containerd)"]);
+        assert!(users.complete());
+    }
+
+    #[test]
+    fn who_has_it_open_is_said_with_the_purpose() {
+        let opened = |writes| Opened {
+            devnum: Some(number(8, 16)),
+            node: PathBuf::from("/dev/sdb"),
+            who: "qemu (7)".to_owned(),
+            writes,
+        };
+        for (writes, expected) in [
+            (Some(true), "open by qemu (7) for writing"),
+            (Some(false), "open by qemu (7) for reading"),
+            (None, "open by qemu (7)"),
+        ] {
+            let elsewhere = Elsewhere { opened: vec![opened(writes)], ..Elsewhere::default() };
+            let users = Users::parse(b"", b"", &elsewhere, &[]);
+            assert_eq!(words(&users.of(Some(number(8, 16)), &[])), [expected]);
+            assert!(users.of(Some(number(8, 17)), &[Path::new("/dev/sdb")]).is_empty(), "the number decides");
+        }
     }
 
     proptest! {
         #[test]
         fn any_text_is_survived(m: Vec<u8>, s: Vec<u8>) {
-            let _ = Users::parse(&m, &s).of(None, &[]);
-        }
-
-        #[test]
-        fn escapes_of_the_kernel_come_back(s in "[ -~]{0,20}") {
-            let escaped: String = s.chars().map(|c| match c {
-                ' ' => "\\040".to_owned(),
-                '\\' => "\\134".to_owned(),
-                c => c.to_string(),
-            }).collect();
-            prop_assert_eq!(unescape(&escaped), s);
+            let _ = Users::parse(&m, &s, &Elsewhere::default(), &[]).of(None, &[]);
         }
     }
 }

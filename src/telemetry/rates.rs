@@ -12,6 +12,10 @@ pub const SHORTEST_INTERVAL: Nanos = Nanos(10_000_000);
 const LONGEST_OF_TIMES: Nanos = Nanos((1 << 31) * 1_000_000);
 
 /// One device over one interval. None is unknown or undefined (no completions, so no await), never 0.
+///
+/// These are requests of the block layer, not I/Os of an application: merged, split and read ahead. Passthrough (`SG_IO`,
+/// NVMe commands) is in them only with `queue/iostats_passthrough`. Devices without requests of their own (device mapper,
+/// md) count bios, so they never merge, and their waits are not those of their members.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rates {
     /// Completed reads per second.
@@ -28,7 +32,8 @@ pub struct Rates {
     pub write_bytes_per_s: Option<f64>,
     /// Bytes discarded per second; never part of throughput.
     pub discard_bytes_per_s: Option<f64>,
-    /// Mean time of a completed read, ms, queueing included.
+    /// Mean time of a completed read, ms, queueing included. A request counts wholly where it is completed, whenever it
+    /// was started; without completions the mean is undefined. Small sums are cut to whole milliseconds.
     pub read_await_ms: Option<f64>,
     /// Mean time of a completed write, ms.
     pub write_await_ms: Option<f64>,
@@ -53,8 +58,9 @@ pub struct Rates {
     pub aqu_sz: Option<f64>,
     /// Requests at the driver at the end of the interval.
     pub in_flight: Option<u32>,
-    /// Share of time with something in flight, percent, cut to 100. Sampled by the kernel, so approximate; it says
-    /// nothing about headroom on parallel devices.
+    /// Share of time with something in flight, percent, cut to 100. Sampled by the kernel once a tick, and each time that
+    /// it is read while something is in flight, so approximate (too high or too low, by kernel). It says nothing about
+    /// headroom on parallel devices: 100 % is not saturation.
     pub busy_pct: Option<f64>,
     /// The same, uncut.
     pub busy_raw_pct: Option<f64>,

@@ -10,7 +10,8 @@ use crate::sys::name::KernelName;
 
 /// Drivers whose devices repeat the bytes of those below them or have nothing below them, by the beginnings of their
 /// names: a second opinion, for where only names are known.
-const NO_LEAVES: [&str; 9] = ["loop", "ram", "zram", "dm-", "md", "bcache", "zd", "nullb", "drbd"];
+const NO_LEAVES: [&str; 10] =
+    ["loop", "ram", "zram", "dm-", "md", "bcache", "zd", "nullb", "drbd", "mtdblock"];
 
 /// Which devices are leaves: real ones with nothing below them. Where sysfs was not asked, names decide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Leaves {
 /// Whether a whole device of this name is a leaf, as far as names can tell.
 #[must_use]
 pub fn leaf_by_name(name: &KernelName) -> bool {
-    name.multipath_head().is_none() && !NO_LEAVES.iter().any(|stem| name.sysfs().starts_with(stem))
+    !NO_LEAVES.iter().any(|stem| name.sysfs().starts_with(stem)) && name.multipath_head().is_none()
 }
 
 /// The sum over leaves.

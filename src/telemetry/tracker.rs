@@ -1,12 +1,14 @@
 //! Samples in, rates out: remembers the last sample, and which instance of a name it belonged to.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::delta::{Delta, gauge};
 use super::note::Note;
 use super::paths::Heads;
 use super::rates::{Rates, SHORTEST_INTERVAL};
 use super::sample::{RowKey, Sample};
+use crate::sys::device::DevNum;
 use crate::sys::diskstats::Counters;
 use crate::sys::name::KernelName;
 use crate::units::Nanos;
@@ -46,11 +48,28 @@ pub struct Frame {
 #[derive(Debug)]
 struct Known {
     key: RowKey,
+    state: State,
+}
+
+/// What was last seen of it.
+#[derive(Clone, Copy, Debug)]
+struct State {
     counters: Counters,
     diskseq: Option<u64>,
     iostats_off: bool,
     instance: u32,
     at: Nanos,
+}
+
+type Facts = (Arc<HashMap<KernelName, u64>>, Arc<HashSet<KernelName>>);
+
+/// What a row is compared with.
+#[derive(Clone, Copy)]
+struct Last<'a> {
+    devnum: DevNum,
+    state: &'a State,
+    /// It was missing from the last sample.
+    returned: bool,
 }
 
 /// How a sample's time is related to the one before.
@@ -65,10 +84,10 @@ enum Step {
 #[derive(Debug, Default)]
 pub struct RateTracker {
     last: Option<(Nanos, Option<Nanos>)>,
+    /// What the last sample said of its devices: while it is the same, it need not be looked up for each row.
+    facts: Option<Facts>,
     /// The rows of the last sample, in its order.
     rows: Vec<Known>,
-    /// Room for the next ones, kept so that 10,000 rows need no new memory each time.
-    spare: Vec<Known>,
     /// Rows that are gone. The kernel gives the lowest free name to what comes, so that these are no more than the
     /// most devices there ever were at once.
     gone: HashMap<KernelName, Known>,
@@ -83,37 +102,13 @@ impl RateTracker {
         if matches!(step, Step::Back) {
             // Times and sequence numbers of before mean nothing now; instances go on counting.
             for known in self.gone.values_mut() {
-                known.diskseq = None;
+                known.state.diskseq = None;
             }
         }
-        let before = std::mem::take(&mut self.rows);
-        let mut rows = std::mem::take(&mut self.spare);
-        rows.clear();
-        let mut finder = Finder::new(&before);
-        let mut whole: Option<Whole<'_>> = None;
-        let mut devices = Vec::with_capacity(sample.rows.len());
-        for (key, counters) in &sample.rows {
-            let owner = Whole::of(key, sample, whole);
-            whole = Some(owner);
-            let last = finder.find(key);
-            let returned = if last.is_none() { self.gone.remove(&key.name) } else { None };
-            let now = Known {
-                key: key.clone(),
-                counters: *counters,
-                diskseq: owner.diskseq,
-                iostats_off: owner.iostats_off,
-                instance: 1,
-                at: sample.monotonic,
-            };
-            let (known, device) = compare(last.or(returned.as_ref()), returned.is_some(), now, step);
-            rows.push(known);
-            devices.push(device);
-        }
-        let seen = finder.seen;
-        let mut before = before;
-        let missing = before.drain(..).zip(seen).filter(|(_, seen)| !seen);
-        self.gone.extend(missing.map(|(known, _)| (known.key.name.clone(), known)));
-        (self.rows, self.spare) = (rows, before);
+        let same_rows = self.rows.len() == sample.rows.len()
+            && self.rows.iter().zip(&sample.rows).all(|(known, (key, _))| same_name(&known.key, key));
+        let devices =
+            if same_rows { self.in_place(sample, step) } else { self.with_changed_rows(sample, step) };
         let interval = match step {
             Step::Forward { interval, .. } => Some(interval),
             Step::First | Step::Back => None,
@@ -121,7 +116,57 @@ impl RateTracker {
         let mut frame = Frame { monotonic: sample.monotonic, interval, devices, paths: Vec::new() };
         self.heads.fold(&mut frame);
         self.last = Some((sample.monotonic, sample.boot));
+        self.facts = Some((Arc::clone(&sample.diskseq), Arc::clone(&sample.iostats_off)));
         Some(frame)
+    }
+
+    /// Where each row is where it was: nearly always.
+    fn in_place(&mut self, sample: &Sample, step: Step) -> Vec<DeviceRates> {
+        let same_facts = self.facts.as_ref().is_some_and(|(diskseq, iostats_off)| {
+            Arc::ptr_eq(diskseq, &sample.diskseq) && Arc::ptr_eq(iostats_off, &sample.iostats_off)
+        });
+        let mut whole: Option<Whole<'_>> = None;
+        let mut devices = Vec::with_capacity(sample.rows.len());
+        for ((key, counters), known) in sample.rows.iter().zip(&mut self.rows) {
+            let before = same_facts.then_some((known.state.diskseq, known.state.iostats_off));
+            let owner = Whole::of(key, whole, || before.unwrap_or_else(|| facts_of(sample, &key.name)));
+            whole = Some(owner);
+            let mut now = owner.state(counters, sample.monotonic);
+            let last = Last { devnum: known.key.devnum, state: &known.state, returned: false };
+            devices.push(compare(key, Some(last), &mut now, step));
+            known.state = now;
+            if !known.key.name.shares_text(&key.name) || known.key.devnum != key.devnum {
+                known.key = key.clone();
+            }
+        }
+        devices
+    }
+
+    /// Where rows came, went or moved.
+    fn with_changed_rows(&mut self, sample: &Sample, step: Step) -> Vec<DeviceRates> {
+        let before = std::mem::take(&mut self.rows);
+        let mut finder = Finder::new(&before);
+        let mut whole: Option<Whole<'_>> = None;
+        let mut devices = Vec::with_capacity(sample.rows.len());
+        self.rows.reserve(sample.rows.len());
+        for (key, counters) in &sample.rows {
+            let owner = Whole::of(key, whole, || facts_of(sample, &key.name));
+            whole = Some(owner);
+            let mut now = owner.state(counters, sample.monotonic);
+            let there = finder.find(key);
+            let away = if there.is_none() { self.gone.remove(&key.name) } else { None };
+            let last = there.or(away.as_ref()).map(|k| Last {
+                devnum: k.key.devnum,
+                state: &k.state,
+                returned: away.is_some(),
+            });
+            devices.push(compare(key, last, &mut now, step));
+            self.rows.push(Known { key: key.clone(), state: now });
+        }
+        let seen = finder.seen;
+        let missing = before.into_iter().zip(seen).filter(|(_, seen)| !seen);
+        self.gone.extend(missing.map(|(known, _)| (known.key.name.clone(), known)));
+        devices
     }
 
     fn step(&self, sample: &Sample) -> Option<Step> {
@@ -151,19 +196,41 @@ impl RateTracker {
 #[derive(Clone, Copy)]
 struct Whole<'a> {
     name: &'a KernelName,
+    /// The row in hand is one of its partitions, not itself.
+    partition: bool,
     diskseq: Option<u64>,
     iostats_off: bool,
 }
 
 impl<'a> Whole<'a> {
     /// Of a row, `last` being that of the row before: the kernel lists a device's partitions right behind it.
-    fn of(key: &'a RowKey, sample: &'a Sample, last: Option<Whole<'a>>) -> Self {
-        last.filter(|w| key.name.could_be_partition_of(w.name)).unwrap_or_else(|| Whole {
-            name: &key.name,
-            diskseq: sample.diskseq.get(&key.name).copied(),
-            iostats_off: sample.iostats_off.contains(&key.name),
-        })
+    fn of(key: &'a RowKey, last: Option<Whole<'a>>, facts: impl FnOnce() -> (Option<u64>, bool)) -> Self {
+        match last {
+            Some(w) if key.name.could_be_partition_of(w.name) => Whole { partition: true, ..w },
+            _ => {
+                let (diskseq, iostats_off) = facts();
+                Whole { name: &key.name, partition: false, diskseq, iostats_off }
+            }
+        }
     }
+
+    /// What is seen of the row now. A partition's row has zeros for flushes, which are not counted for partitions
+    /// (`Documentation/admin-guide/iostats.rst`, field 16).
+    fn state(&self, counters: &Counters, at: Nanos) -> State {
+        let flush = counters.flush.filter(|_| !self.partition);
+        State {
+            counters: Counters { flush, ..*counters },
+            diskseq: self.diskseq,
+            iostats_off: self.iostats_off,
+            instance: 1,
+            at,
+        }
+    }
+}
+
+/// The sequence number of a whole device, and whether its counters may stand still.
+fn facts_of(sample: &Sample, name: &KernelName) -> (Option<u64>, bool) {
+    (sample.diskseq.get(name).copied(), sample.iostats_off.contains(name))
 }
 
 /// Looks rows up among those of the last sample, walking along with them: most often each is where it was.
@@ -197,65 +264,63 @@ fn same_name(a: &RowKey, b: &RowKey) -> bool {
 }
 
 /// A row against what was known of its name.
-fn compare(last: Option<&Known>, returned: bool, mut now: Known, step: Step) -> (Known, DeviceRates) {
-    let Some(last) = last else {
+fn compare(key: &RowKey, last: Option<Last<'_>>, now: &mut State, step: Step) -> DeviceRates {
+    let Some(Last { devnum, state: last, returned }) = last else {
         let notes = if matches!(step, Step::First) { Vec::new() } else { vec![Note::NewDevice] };
-        return unknown(now, true, notes);
+        return unknown(key, now, notes);
     };
     let both_known = last.diskseq.is_some() && now.diskseq.is_some();
-    let replaced = last.key.devnum != now.key.devnum || (both_known && last.diskseq != now.diskseq);
+    let replaced = devnum != key.devnum || (both_known && last.diskseq != now.diskseq);
     // Of a row that was away, only the sequence number can say that it is still the same device's.
     let other = replaced || (returned && !both_known);
     let delta = if other { None } else { Delta::between(&last.counters, &now.counters) };
-    now.instance = if delta.is_some() { last.instance } else { last.instance.saturating_add(1) };
-    let changed = || if both_known && !other { Note::CountersReset } else { Note::NewDevice };
-    let suspended = match (step, delta.is_some()) {
-        (Step::Back, true) => return unknown(now, true, vec![Note::TimeWentBack]),
-        (Step::Back, false) => return unknown(now, true, vec![Note::TimeWentBack, changed()]),
-        (Step::Forward { suspended, .. }, _) => suspended,
-        (Step::First, _) => None,
-    };
     let Some(delta) = delta else {
-        let note = changed();
-        return unknown(now, true, vec![note]);
+        now.instance = last.instance.saturating_add(1);
+        let back = matches!(step, Step::Back).then_some(Note::TimeWentBack);
+        let why = if both_known && !other { Note::CountersReset } else { Note::NewDevice };
+        return unknown(key, now, back.into_iter().chain([why]).collect());
     };
+    now.instance = last.instance;
     // What is not read at every sample stays as it was.
     now.diskseq = now.diskseq.or(last.diskseq);
+    let suspended = match step {
+        Step::Back => return unknown(key, now, vec![Note::TimeWentBack]),
+        Step::Forward { suspended, .. } => suspended,
+        Step::First => None,
+    };
     let interval = now.at.since(last.at);
     let mut notes = Vec::new();
     if returned {
         notes.push(Note::BackAfter(interval));
     }
     notes.extend(suspended.map(Note::Suspended));
-    let off = (last.iostats_off, now.iostats_off);
-    if off.0 != off.1 {
+    if last.iostats_off != now.iostats_off {
         notes.push(Note::IostatsSwitched);
     }
     // With the flag off some drivers without a request queue count all the same (`bio_start_io_acct` in
     // `block/blk-core.c` does not ask), others do not: counters that move are believed, those that stand still are not.
-    if (off.0 || off.1) && delta.stands_still() {
-        if off.1 {
-            notes.push(Note::IostatsOff);
-        }
-        let mut row = unknown(now, false, Vec::new());
-        row.1.rates = Rates::unknown(interval, notes);
-        return row;
+    let known = !(last.iostats_off || now.iostats_off) || !delta.stands_still();
+    if !known && now.iostats_off {
+        notes.push(Note::IostatsOff);
     }
-    let mut rates = Rates::of(&delta, interval);
+    let mut device = DeviceRates {
+        key: key.clone(),
+        instance: now.instance,
+        new: false,
+        rates: if known { Rates::of(&delta, interval) } else { Rates::unknown(interval, Vec::new()) },
+        delta: known.then_some(delta),
+    };
     if !notes.is_empty() {
-        notes.append(&mut rates.notes);
-        rates.notes = notes;
+        notes.append(&mut device.rates.notes);
+        device.rates.notes = notes;
     }
-    let device =
-        DeviceRates { key: now.key.clone(), instance: now.instance, new: false, rates, delta: Some(delta) };
-    (now, device)
+    device
 }
 
-/// A row without figures but what is in flight.
-fn unknown(known: Known, new: bool, notes: Vec<Note>) -> (Known, DeviceRates) {
-    let rates = Rates { in_flight: gauge(known.counters.in_flight), notes, ..Rates::default() };
-    let device = DeviceRates { key: known.key.clone(), instance: known.instance, new, rates, delta: None };
-    (known, device)
+/// A row that nothing earlier can be compared with: without figures but what is in flight.
+fn unknown(key: &RowKey, now: &State, notes: Vec<Note>) -> DeviceRates {
+    let rates = Rates { in_flight: gauge(now.counters.in_flight), notes, ..Rates::default() };
+    DeviceRates { key: key.clone(), instance: now.instance, new: true, rates, delta: None }
 }
 
 #[cfg(test)]

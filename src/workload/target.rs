@@ -14,6 +14,7 @@ use super::job::Job;
 use super::pattern::Region;
 use crate::sys::attr::clean;
 use crate::sys::device::DevNum;
+use crate::sys::inventory;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::units::Bytes;
@@ -47,6 +48,9 @@ pub enum TargetError {
     /// Rights are missing.
     #[error("{0}: not permitted to read; run as root (sudo, doas or run0) or give a file of your own")]
     NotPermitted(String),
+    /// A path of an NVMe multipath head, which has no node.
+    #[error("{0}: a path of a multipath device, which can not be opened by itself; give the head ({1})")]
+    Hidden(KernelName, KernelName),
     /// Neither file nor block device.
     #[error("{0}: {1}; only block devices, files and directories can be measured")]
     WrongType(String, &'static str),
@@ -114,8 +118,13 @@ impl Target {
     /// but answered with `Ok(None)`, since a scratch file has to be made in it (see [`super::scratch`]).
     ///
     /// # Errors
-    /// Nothing there, no rights, or something that is neither file nor device. A fifo or terminal is not waited for.
+    /// Nothing there, a hidden path, no rights, or something that is neither file nor device. A fifo or terminal is not waited for.
     pub fn open(root: &SysRoot, text: &Path) -> Result<Option<Self>, TargetError> {
+        if let Some(name) = device_name(text)
+            && let Some(head) = inventory::head_of_hidden(root, &name)
+        {
+            return Err(TargetError::Hidden(name, head));
+        }
         let path = device_node(root, text).unwrap_or_else(|| text.to_path_buf());
         let shown = clean(path.to_string_lossy().as_bytes());
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -236,13 +245,21 @@ impl Target {
     }
 }
 
+/// The kernel name that a relative text or a path below `/dev` may mean.
+fn device_name(text: &Path) -> Option<KernelName> {
+    if text.is_absolute() {
+        return KernelName::new(&SysRoot::below_dev(text)?);
+    }
+    KernelName::new(text.to_str()?)
+}
+
 /// The node of a kernel name (`sda`, `cciss/c0d0`); None if there is no such device. A file of the same name is reached
 /// as `./sda`.
 fn device_node(root: &SysRoot, text: &Path) -> Option<PathBuf> {
     if text.is_absolute() {
         return None;
     }
-    let name = KernelName::new(text.to_str()?)?;
+    let name = device_name(text)?;
     root.class_block(&name).exists().then(|| SysRoot::node(&name))
 }
 

@@ -55,6 +55,21 @@ pub fn lsblk(name: &str) -> serde_json::Value {
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
+/// What has to be listed of the tree, written by hand: `tests/fixtures/NAME.expected.tsv`, a map of column to text a row.
+pub fn expected(name: &str) -> Vec<HashMap<String, String>> {
+    let path = fixture_dir().join(format!("{name}.expected.tsv"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut lines = text.lines().filter(|l| !l.starts_with('#'));
+    let columns: Vec<&str> = lines.next().unwrap().split('\t').collect();
+    lines
+        .map(|line| {
+            let fields: Vec<&str> = line.split('\t').collect();
+            assert_eq!(fields.len(), columns.len(), "{}: {line}", path.display());
+            columns.iter().zip(fields).map(|(c, f)| ((*c).to_owned(), f.to_owned())).collect()
+        })
+        .collect()
+}
+
 fn fixture_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }

@@ -12,12 +12,13 @@ pub mod privileged;
 pub mod processes;
 pub mod pty;
 pub mod scenes;
+pub mod synthetic;
 pub mod throttle;
 
 use tempfile::TempDir;
 
 pub use loopdev::{LoopDevice, loop_device};
-pub use privileged::privileged;
+pub use privileged::{installed, privileged};
 pub use processes::{children, keepers, state_of};
 
 /// The program with a home of its own, so that no test reads or writes the configuration, state or colour settings

@@ -12,7 +12,9 @@ use blktune::app::message::{HostLine, Message, When};
 use blktune::app::model::{Model, Options, PresetRow};
 use blktune::app::update::update;
 use blktune::config::theme::Theme;
-use blktune::sys::device::{DevNum, Device, DeviceId, Kind, Partition, QueueSummary, Usage, UsageKind};
+use blktune::sys::device::{
+    DevNum, Device, DeviceId, Kind, Partition, QueueSummary, Reading, Usage, UsageKind,
+};
 use blktune::sys::name::KernelName;
 use blktune::sys::queue::{Attribute, QueueState, SchedulerList};
 use blktune::telemetry::rates::Rates;
@@ -43,6 +45,10 @@ pub fn device(text: &str, minor: u32) -> Device {
         dm_name: None,
         kind: Kind::Ssd,
         kind_evidence: String::new(),
+        layer: None,
+        backing_file: None,
+        reading: Reading::Whole,
+        used_by_complete: true,
         size: Bytes(GIB),
         model: None,
         removable: false,
@@ -64,6 +70,7 @@ pub fn summary(active: &str, rotational: bool, read_ahead: u64, requests: u64) -
         nr_requests: Some(requests),
         logical_block: Some(Bytes(512)),
         iostats: Some(true),
+        zoned: None,
     }
 }
 
@@ -83,7 +90,7 @@ pub fn partition(of: &Device, number: u32, size: u64, used_by: Vec<Usage>) -> Pa
 }
 
 pub fn used(kind: UsageKind, what: &str) -> Usage {
-    Usage { kind, what: what.to_owned() }
+    Usage::new(kind, what)
 }
 
 /// A host with an NVMe device with partitions and device mapper on it, a disk, a USB disk and unused loop devices.

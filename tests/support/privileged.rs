@@ -23,3 +23,18 @@ pub fn privileged(what: &str) -> bool {
     let _ = writeln!(std::io::stderr(), "not run: {what} needs root and loop devices ({reason})");
     false
 }
+
+/// Whether a program of the system can be started. If not, says which test does not run and which package has it, or
+/// panics if `BLKTUNE_REQUIRE_PRIVILEGED=1`.
+pub fn installed(what: &str, program: &str, package: &str) -> bool {
+    if std::process::Command::new(program).arg("-V").output().is_ok() {
+        return true;
+    }
+    let reason = format!("{what} needs {program}, of the package {package}");
+    assert!(
+        std::env::var_os(REQUIRE).is_none_or(|v| v != "1"),
+        "{reason}, and {REQUIRE}=1 asks for it to run"
+    );
+    let _ = writeln!(std::io::stderr(), "not run: {reason}");
+    false
+}

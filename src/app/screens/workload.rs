@@ -57,7 +57,9 @@ pub fn target(model: &Model) -> (RunTarget, String) {
         _ => (entry.device.path.clone(), entry.device.name().kernel()),
     };
     match path {
+        // A hidden path has none, and is refused before a run starts.
         Some(path) => (RunTarget::Device { device: entry.device.id.clone(), path }, name),
+        None if entry.device.hidden => (scratch.0, format!("{name}, which has no node")),
         None => scratch,
     }
 }
@@ -106,10 +108,21 @@ pub fn can_use(model: &Model) -> Result<(), String> {
         }
         Some(Field::Start) => match &model.workload.job {
             Some(job) if job.rw.writes() => Err(format!("{} writes; only reads can be run", job.name)),
-            _ => Ok(()),
+            _ => has_node(model),
         },
         Some(f) if f.typed() => Ok(()),
         _ => Err("this field is not typed; Left and Right change it".to_owned()),
+    }
+}
+
+/// Whether the chosen device can be opened at all: the paths of a multipath device have no node.
+fn has_node(model: &Model) -> Result<(), String> {
+    match devices::chosen_device(model) {
+        Some(e) if e.live() && e.device.hidden && !model.workload.scratch => {
+            let name = e.device.name();
+            Err(format!("{name} is a path of a multipath device and has no node; choose the device above it"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::sys::device::{Device, DeviceId, Kind, Partition, QueueSummary};
+use crate::sys::device::{Device, Partition, QueueSummary, Reading};
 use crate::sys::inventory;
 use crate::sys::name::KernelName;
 use crate::sys::queue::{Attribute, QueueState, SchedulerList};
@@ -82,28 +82,13 @@ fn of_rows(rows: &[(RowKey, Option<u64>)]) -> Vec<Device> {
             });
             continue;
         }
-        devices.push(Device {
-            id: DeviceId {
-                name: name.clone(),
-                devnum: Some(*devnum),
-                diskseq: *diskseq,
-                wwid: None,
-                serial: None,
-            },
-            path: Some(SysRoot::node(name)),
-            dm_name: None,
-            kind: Kind::Other,
-            kind_evidence: "a row of a record that lists no devices".to_owned(),
-            size: Bytes(0),
-            model: None,
-            removable: false,
-            read_only: false,
-            hidden: false,
-            queue: QueueSummary::default(),
-            used_by: Vec::new(),
-            built_on: Vec::new(),
-            partitions: Vec::new(),
-        });
+        let mut device = Device::sketch(name.clone());
+        device.id.devnum = Some(*devnum);
+        device.id.diskseq = *diskseq;
+        device.path = Some(SysRoot::node(name));
+        device.reading = Reading::Row;
+        "a row of a record that lists no devices".clone_into(&mut device.kind_evidence);
+        devices.push(device);
     }
     devices
 }
@@ -118,6 +103,7 @@ fn of_summary(queue: &QueueSummary) -> Option<QueueState> {
         ("read_ahead_kb", queue.read_ahead.map(|k| k.0.to_string())),
         ("nr_requests", queue.nr_requests.map(|n| n.to_string())),
         ("logical_block_size", queue.logical_block.map(|b| b.0.to_string())),
+        ("zoned", queue.zoned.clone()),
         ("iostats", flag(queue.iostats)),
     ];
     let attributes: BTreeMap<String, Attribute> = known

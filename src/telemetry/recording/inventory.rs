@@ -6,16 +6,20 @@
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{IntoDeserializer as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::MOST_ROWS;
 use crate::sys::attr::clean;
-use crate::sys::device::{DevNum, Device, DeviceId, Kind, Partition, QueueSummary, Usage, UsageKind};
+use crate::sys::device::{
+    DevNum, Device, DeviceId, Kind, Partition, QueueSummary, Reading, Usage, UsageKind,
+};
 use crate::sys::name::KernelName;
 use crate::sys::queue::SchedulerList;
 use crate::sys::root::SysRoot;
 use crate::units::{Bytes, Kib};
 
 /// A device as it is recorded, in the words of `list --json`.
+#[allow(clippy::struct_excessive_bools)] // independent facts, as in the device itself
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecordedDevice {
@@ -25,6 +29,8 @@ pub struct RecordedDevice {
     diskseq: Option<u64>,
     kind: String,
     kind_evidence: String,
+    layer: Option<Value>,
+    backing_file: Option<String>,
     size_bytes: u64,
     model: Option<String>,
     removable: bool,
@@ -35,8 +41,10 @@ pub struct RecordedDevice {
     read_ahead_kib: Option<u64>,
     nr_requests: Option<u64>,
     logical_block_bytes: Option<u64>,
+    zoned: Option<String>,
     iostats: Option<bool>,
     used_by: Vec<RecordedUsage>,
+    used_by_complete: bool,
     built_on: Vec<String>,
     partitions: Vec<RecordedPartition>,
 }
@@ -56,6 +64,7 @@ struct RecordedPartition {
 struct RecordedUsage {
     kind: String,
     what: String,
+    detail: Option<String>,
 }
 
 /// Reads the list; None if it has another shape or more devices than a host can have.
@@ -91,6 +100,8 @@ impl From<&Device> for RecordedDevice {
             diskseq: d.id.diskseq,
             kind: d.kind.word().to_owned(),
             kind_evidence: d.kind_evidence.clone(),
+            layer: d.layer.as_ref().and_then(|l| serde_json::to_value(l).ok()),
+            backing_file: d.backing_file.clone(),
             size_bytes: d.size.0,
             model: d.model.clone(),
             removable: d.removable,
@@ -101,7 +112,9 @@ impl From<&Device> for RecordedDevice {
             read_ahead_kib: d.queue.read_ahead.map(|k| k.0),
             nr_requests: d.queue.nr_requests,
             logical_block_bytes: d.queue.logical_block.map(|b| b.0),
+            zoned: d.queue.zoned.clone(),
             iostats: d.queue.iostats,
+            used_by_complete: d.used_by_complete,
             used_by: d.used_by.iter().map(RecordedUsage::from).collect(),
             built_on: d.built_on.iter().map(KernelName::kernel).collect(),
             partitions: d.partitions.iter().map(RecordedPartition::from).collect(),
@@ -123,7 +136,7 @@ impl From<&Partition> for RecordedPartition {
 
 impl From<&Usage> for RecordedUsage {
     fn from(u: &Usage) -> Self {
-        Self { kind: word_of(u.kind), what: u.what.clone() }
+        Self { kind: word_of(u.kind), what: u.what.clone(), detail: u.detail.clone() }
     }
 }
 
@@ -142,6 +155,10 @@ impl RecordedDevice {
             changeable: s.changeable,
         });
         Some(Device {
+            reading: Reading::Whole,
+            layer: self.layer.clone().and_then(|l| serde_json::from_value(cleaned(l)).ok()),
+            backing_file: text(&self.backing_file),
+            used_by_complete: self.used_by_complete,
             path,
             dm_name,
             kind: known(&self.kind).unwrap_or(Kind::Other),
@@ -157,6 +174,7 @@ impl RecordedDevice {
                 read_ahead: self.read_ahead_kib.map(Kib),
                 nr_requests: self.nr_requests,
                 logical_block: self.logical_block_bytes.map(Bytes),
+                zoned: text(&self.zoned),
                 iostats: self.iostats,
             },
             used_by: uses(&self.used_by),
@@ -189,8 +207,21 @@ impl RecordedPartition {
 
 /// A use of a sort that this version does not know can not be told, and is left out.
 fn uses(list: &[RecordedUsage]) -> Vec<Usage> {
-    let usage = |u: &RecordedUsage| Some(Usage { kind: known(&u.kind)?, what: clean(u.what.as_bytes()) });
+    let usage = |u: &RecordedUsage| {
+        let what = clean(u.what.as_bytes());
+        Some(Usage { kind: known(&u.kind)?, what, detail: u.detail.as_ref().map(|d| clean(d.as_bytes())) })
+    };
     list.iter().filter_map(usage).collect()
+}
+
+/// A value with all text in it cleaned.
+fn cleaned(value: Value) -> Value {
+    match value {
+        Value::String(s) => Value::String(clean(s.as_bytes())),
+        Value::Array(list) => Value::Array(list.into_iter().map(cleaned).collect()),
+        Value::Object(map) => map.into_iter().map(|(key, v)| (key, cleaned(v))).collect(),
+        other => other,
+    }
 }
 
 fn known<'a, T: Deserialize<'a>>(word: &'a str) -> Option<T> {
@@ -225,13 +256,22 @@ mod tests {
     #[test]
     fn what_another_version_knows_better_is_survived() {
         let d = device(
-            r#"{"name": "sda", "kind": "punched tape", "used_by": [{"kind": "mount", "what": "/a\u001b"},
+            r#"{"name": "sda", "kind": "punched tape", "layer": {"later": 1}, "used_by": [{"kind": "mount", "what": "/a\u001b"},
                 {"kind": "later", "what": "x"}], "built_on": ["..", "sdb"], "devnum": "x",
                 "partitions": [{"name": "sda1", "number": 1}, {"name": "a/../b"}]}"#,
         )
         .unwrap();
         assert_eq!((d.kind, d.id.devnum, d.built_on.len(), d.partitions.len()), (Kind::Other, None, 1, 1));
-        assert_eq!(d.used_by, [Usage { kind: UsageKind::Mount, what: "/a\u{fffd}".to_owned() }]);
+        assert_eq!(d.used_by, [Usage::new(UsageKind::Mount, "/a\u{fffd}")]);
+    }
+
+    #[test]
+    fn text_never_carries_an_escape_at_any_depth() {
+        let d = device(
+            r#"{"name": "dm-0", "layer": {"lvm": {"vg": "a\u001b[2J", "lv": "b"}}, "backing_file": "\u0007"}"#,
+        );
+        assert_eq!(d.as_ref().and_then(|d| d.layer.as_ref()).unwrap().words(), "LVM a\u{fffd}[2J/b");
+        assert_eq!(d.unwrap().backing_file.as_deref(), Some("\u{fffd}"));
     }
 
     #[test]

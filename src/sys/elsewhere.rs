@@ -1,0 +1,167 @@
+//! What other processes do with block devices: mounts in namespaces that are not ours, nodes held open.
+//!
+//! Dear with many processes (one look at every open file of each), so whoever polls reads it seldom.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
+
+use super::attr;
+use super::device::DevNum;
+use super::mounts::{self, Mount};
+use super::root::SysRoot;
+
+/// The inode number of the first pid namespace (`PROC_PID_INIT_INO` in `include/linux/proc_ns.h`). In another one the
+/// processes outside of it are out of sight.
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// What was seen at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Mounts of other namespaces, each with a process that sees it.
+    pub(super) mounts: Vec<(String, Mount)>,
+    /// Block devices held open.
+    pub(super) opened: Vec<Opened>,
+    /// Whether everything could be looked at.
+    pub(super) complete: bool,
+}
+
+/// A node that a process has open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Opened {
+    /// The device's number; None in a captured tree, where only the node's name is known.
+    pub(super) devnum: Option<DevNum>,
+    /// The node.
+    pub(super) node: PathBuf,
+    /// The process, `qemu (1234)`.
+    pub(super) who: String,
+    /// Opened for writing; None if that could not be read.
+    pub(super) writes: Option<bool>,
+}
+
+impl Elsewhere {
+    /// Looks at every process but this one. What can not be read (another user's process) is no error; that it was not
+    /// read is kept, see [`super::usage::Users::complete`].
+    #[must_use]
+    pub fn read(root: &SysRoot) -> Self {
+        let mut seen = Self { complete: sees_all_processes(root), ..Self::default() };
+        let own_namespace = link(&root.proc("self/ns/mnt"));
+        let mut namespaces: HashSet<PathBuf> = own_namespace.into_iter().collect();
+        let myself = if root.is_live() { Some(std::process::id()) } else { None };
+        for pid in processes(root).into_iter().filter(|pid| Some(*pid) != myself) {
+            seen.look_at_namespace(root, pid, &mut namespaces);
+            seen.look_at_files(root, pid);
+        }
+        seen.opened.sort_by(|a, b| (a.devnum, &a.node).cmp(&(b.devnum, &b.node)));
+        seen
+    }
+
+    /// One process of each namespace speaks for all in it.
+    fn look_at_namespace(&mut self, root: &SysRoot, pid: u32, known: &mut HashSet<PathBuf>) {
+        let namespace = match std::fs::read_link(root.of_process(pid, "ns/mnt")) {
+            Ok(namespace) => namespace,
+            Err(e) => return self.missed(&e),
+        };
+        if known.contains(&namespace) {
+            return;
+        }
+        match std::fs::read(root.of_process(pid, "mountinfo")) {
+            Ok(text) => {
+                known.insert(namespace);
+                let who = format!("{pid} {}", command(root, pid));
+                // Numbers with major 0 are made up by file systems: without a node nothing ties them to a device.
+                let of_devices = |m: &Mount| m.devnum.major != 0 || m.node().is_some();
+                self.mounts
+                    .extend(mounts::mounts(&text).into_iter().filter(of_devices).map(|m| (who.clone(), m)));
+            }
+            Err(e) => self.missed(&e),
+        }
+    }
+
+    fn look_at_files(&mut self, root: &SysRoot, pid: u32) {
+        let dir = root.of_process(pid, "fd");
+        let files = match std::fs::read_dir(&dir) {
+            Ok(files) => files,
+            Err(e) => return self.missed(&e),
+        };
+        let mut who = None;
+        for file in files.flatten() {
+            let Some((devnum, node)) = block_device(root, &file.path()) else { continue };
+            let writes = opened_for_writing(root, pid, &file.file_name());
+            let who = who.get_or_insert_with(|| format!("{} ({pid})", command(root, pid)));
+            let same =
+                self.opened.iter_mut().rev().find(|o| o.who == *who && o.devnum == devnum && o.node == node);
+            match same {
+                Some(same) if same.writes == Some(true) => {}
+                Some(same) => same.writes = writes,
+                None => self.opened.push(Opened { devnum, node, who: who.clone(), writes }),
+            }
+        }
+    }
+
+    /// A process that went meanwhile uses nothing; one that may not be looked into may use anything.
+    fn missed(&mut self, e: &std::io::Error) {
+        if !matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) {
+            self.complete = false;
+        }
+    }
+}
+
+fn processes(root: &SysRoot) -> Vec<u32> {
+    let entries = std::fs::read_dir(root.proc_dir()).into_iter().flatten().flatten();
+    let mut pids: Vec<u32> = entries.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// Whether `/proc` lists every process of the host: not from within a container, not where it hides other users'. A
+/// captured tree holds none but its own, so nothing is known of them.
+fn sees_all_processes(root: &SysRoot) -> bool {
+    let hides = |text: Vec<u8>| {
+        String::from_utf8_lossy(&text).lines().any(|l| l.contains(" - proc ") && l.contains("hidepid="))
+    };
+    root.is_live()
+        && link(&root.proc("self/ns/pid")).is_some_and(|l| l.as_os_str() == FIRST_PID_NAMESPACE)
+        && !std::fs::read(root.proc("self/mountinfo")).is_ok_and(hides)
+}
+
+/// The number and the node of a block device behind `/proc/PID/fd/N`; None for anything else.
+fn block_device(root: &SysRoot, fd: &Path) -> Option<(Option<DevNum>, PathBuf)> {
+    let target = link(fd)?;
+    // `socket:[1]`, `anon_inode:[eventfd]` and their like.
+    if !target.is_absolute() {
+        return None;
+    }
+    if !root.is_live() {
+        // The link of a captured tree would lead to this host's file.
+        return SysRoot::below_dev(&target).map(|_| (None, target));
+    }
+    // Without asking the server of a network file system, which may not answer.
+    let stat = rustix::fs::statx(CWD, fd, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE).ok()?;
+    if FileType::from_raw_mode(stat.stx_mode.into()) != FileType::BlockDevice {
+        return None;
+    }
+    Some((Some(DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }), target))
+}
+
+/// From the line `flags:` of `/proc/PID/fdinfo/N`, octal, the access mode in the last two bits.
+fn opened_for_writing(root: &SysRoot, pid: u32, number: &OsStr) -> Option<bool> {
+    let number: u32 = std::str::from_utf8(number.as_bytes()).ok()?.parse().ok()?;
+    let text = attr::read_bytes(&root.of_process(pid, "fdinfo").join(number.to_string())).ok()?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let flags = text.lines().find_map(|l| l.strip_prefix("flags:"))?;
+    let flags = i32::from_str_radix(flags.trim(), 8).ok()?;
+    Some(flags & libc::O_ACCMODE != libc::O_RDONLY)
+}
+
+/// What a process calls itself, cleaned: any process can choose its name.
+fn command(root: &SysRoot, pid: u32) -> String {
+    attr::read_opt(&root.of_process(pid, "comm")).filter(|c| !c.is_empty()).unwrap_or_else(|| "?".to_owned())
+}
+
+fn link(path: &Path) -> Option<PathBuf> {
+    std::fs::read_link(path).ok()
+}
