@@ -6,7 +6,7 @@
 mod support;
 
 use blktune::app::effect::Effect;
-use blktune::app::message::{Message, When};
+use blktune::app::message::{HostLine, Message, When};
 use blktune::app::replay::{ReplayOrder, ReplayState};
 use blktune::sys::queue::QueueState;
 use blktune::telemetry::sample::RowKey;
@@ -133,6 +133,21 @@ fn minutes_lead_to_the_oldest_and_no_further_and_back_to_live() {
         s.keys("}");
     }
     assert!(!head(&s).contains("frozen"));
+}
+
+#[test]
+fn samples_closer_than_a_second_are_told_apart_in_the_head() {
+    let mut s = Screen::live(80, 24);
+    let interval = std::time::Duration::from_millis(200);
+    s.send(Message::Host(HostLine { interval, ..s.model.host.clone() }));
+    s.send(Message::Rates {
+        at: Nanos(21_400_000_000),
+        when: When::default(),
+        rows: Vec::new(),
+        total: None,
+    });
+    s.keys("[");
+    assert!(head(&s).contains("-0:00.4"), "{}", head(&s));
 }
 
 #[test]

@@ -2,6 +2,11 @@
 
 use std::collections::VecDeque;
 
+use crate::sys::queue::QueueState;
+use crate::telemetry::note::Note;
+use crate::telemetry::rates::Rates;
+
+use super::fleet::Entry;
 use super::past::Moment;
 
 /// Most marks that are kept of a device.
@@ -114,6 +119,64 @@ impl Marks {
     #[must_use]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Mark> {
         self.0.iter()
+    }
+}
+
+/// Whether the axis of the charts marks what a sample notes: what breaks the past in two, not what lasts.
+const fn marked(note: &Note) -> bool {
+    matches!(note, Note::NewDevice | Note::CountersReset | Note::Suspended(_))
+}
+
+impl Entry {
+    /// Marks what a reading of the queue shows to have changed since the one before. To be told before it is taken in.
+    pub fn mark_changes(&mut self, state: &QueueState, seen: Moment) {
+        if self.work.is_some() {
+            self.before_work = self.before_work.take().or_else(|| self.queue.clone());
+            return;
+        }
+        let Some(before) = self.before_work.take().or_else(|| self.queue.clone()) else { return };
+        let switched = before.effective("scheduler") != state.effective("scheduler");
+        let mut names: Vec<&String> = state.attributes.keys().collect();
+        // A switch of scheduler moves others, so it is told first.
+        names.sort_by_key(|n| *n != "scheduler");
+        for name in names {
+            // Another scheduler's tunable of the same name is another setting.
+            if switched && name.starts_with("iosched/") {
+                continue;
+            }
+            let (Some(old), Some(new)) = (before.effective(name), state.effective(name)) else { continue };
+            if old != new {
+                let by = self.by(name, &new);
+                let what = What::Setting { name: name.clone(), old, new, by };
+                self.marks.push(Mark { seen, what });
+            }
+        }
+        self.left.values_mut().for_each(|l| l.over = false);
+    }
+
+    /// Who made a setting read so.
+    fn by(&self, name: &str, new: &str) -> By {
+        match self.left.get(name) {
+            Some(left) if left.value.as_deref() == Some(new) => match (left.held, left.asked) {
+                (true, _) => By::Held,
+                (false, true) => By::Us,
+                (false, false) => By::SideEffect,
+            },
+            Some(left) if (left.held || left.over) && left.before.as_deref() == Some(new) => By::PutBack,
+            _ => By::Other,
+        }
+    }
+
+    /// Marks what a sample notes, once.
+    pub(super) fn mark_notes(&mut self, rates: Option<&Rates>, seen: Moment) {
+        let notes = rates.map(|r| r.notes.as_slice()).unwrap_or_default();
+        if notes.is_empty() && self.noted.is_empty() {
+            return;
+        }
+        for note in notes.iter().filter(|n| marked(n) && !self.noted.contains(n)) {
+            self.marks.push(Mark { seen, what: What::Note(note.to_string()) });
+        }
+        self.noted = notes.to_vec();
     }
 }
 

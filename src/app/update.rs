@@ -67,14 +67,13 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
         }
         Message::Host(host) => model.host = host,
         Message::Inventory(list) => {
+            let seen = model.fleet.known().then(|| model.seen());
             model.fleet.take_inventory(list, model.now);
-            model.fleet.mark_newcomers(model.seen());
-            look::settle(model);
+            look::newcomers(model, seen);
         }
         Message::Readings(list) => {
             model.fleet.take_readings(list, model.now);
-            model.fleet.mark_newcomers(model.seen());
-            look::settle(model);
+            look::newcomers(model, Some(model.seen()));
         }
         Message::Rates { at, when, rows, .. } => {
             if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone()) {

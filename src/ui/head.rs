@@ -32,7 +32,9 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     for fact in facts.iter().filter(|f| !f.is_empty()) {
         left.push(piece(Role::Muted, format!("  {fact}")));
     }
-    if let Some(place) = &h.place {
+    // A record was named before, and nobody expects to write to it.
+    let record = model.replay.is_some();
+    if let Some(place) = h.place.as_ref().filter(|_| !record) {
         left.push(piece(Role::Accent, format!("  {place}")));
     }
     let mut right: Vec<Piece<'_>> = Vec::new();
@@ -48,7 +50,9 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
     right.push(piece(Role::Muted, model.wall.clone()));
     let mut x = pen.line(area, &left);
-    if let Rights::ReadOnly(why) = &model.rights {
+    if let Rights::ReadOnly(why) = &model.rights
+        && !record
+    {
         // The reason takes the room of what matters less.
         let room = area.right().saturating_sub(x + 2);
         let text = cut(&format!("read only: {why}"), usize::from(room));
