@@ -73,7 +73,7 @@ impl Bench {
         self.repeat("inventory, one device more size", |b| Message::Inventory(grown(b.count, b.now)))?;
         self.repeat("key: down", |_| Message::Key(Key::Down))?;
         self.repeat("key: page down", |_| Message::Key(Key::PageDown))?;
-        self.repeat("key: last, first", |b| key(if b.now % 2 == 0 { 'G' } else { 'g' }))?;
+        self.repeat("key: last, first", |b| key(if b.now.is_multiple_of(2) { 'G' } else { 'g' }))?;
         self.repeat("key: sort, then Enter", |b| {
             if b.model.dialogs.is_empty() { key('s') } else { Message::Key(Key::Enter) }
         })?;
@@ -128,7 +128,11 @@ impl Bench {
 }
 
 fn rates(seed: u64) -> Rates {
-    let figure = |n: u64| Some((seed.wrapping_mul(2_654_435_761) / n % 10_000) as f64);
+    let below = |most: u64, n: u64| {
+        let figure = u32::try_from(seed.wrapping_mul(2_654_435_761) / n % most).unwrap_or(0);
+        Some(f64::from(figure))
+    };
+    let figure = |n: u64| below(10_000, n);
     Rates {
         read_iops: figure(1),
         write_iops: figure(2),
@@ -136,8 +140,8 @@ fn rates(seed: u64) -> Rates {
         write_bytes_per_s: figure(4),
         read_await_ms: figure(5),
         write_await_ms: figure(6),
-        busy_pct: Some((seed % 100) as f64),
-        busy_raw_pct: Some((seed % 100) as f64),
+        busy_pct: below(100, 8),
+        busy_raw_pct: below(100, 8),
         aqu_sz: figure(7),
         in_flight: Some(3),
         interval: Nanos::SECOND,
@@ -147,11 +151,12 @@ fn rates(seed: u64) -> Rates {
 
 /// Disks with two partitions each, every fourth with a stacked device on its second.
 fn fleet(count: usize) -> Vec<Device> {
-    (0..count)
+    (0u32..)
+        .take(count)
         .map(|i| {
-            let minor = 16 * i as u32;
+            let minor = 16 * i;
             if i % 4 == 3 {
-                let mut dm = device(&format!("dm-{}", i / 4), 253, i as u32 / 4);
+                let mut dm = device(&format!("dm-{}", i / 4), 253, i / 4);
                 dm.kind = Kind::Dm;
                 dm.built_on = KernelName::new(&format!("nvme{}n1p2", i - 1)).into_iter().collect();
                 return dm;
@@ -169,7 +174,7 @@ fn grown(count: usize, by: u64) -> Vec<Device> {
     all
 }
 
-fn partition(of: usize, number: u32, minor: u32) -> Option<Partition> {
+fn partition(of: u32, number: u32, minor: u32) -> Option<Partition> {
     let name = KernelName::new(&format!("nvme{of}n1p{number}"))?;
     Some(Partition {
         path: format!("/dev/{name}").into(),

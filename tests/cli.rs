@@ -124,6 +124,41 @@ fn watch_prints_a_line_a_sample_and_the_first_has_no_rates() {
 }
 
 #[test]
+fn the_head_of_multipath_has_the_figures_of_its_paths_also_from_a_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("record");
+    let sample = |t: u32, paths: [u32; 2]| {
+        let path = |i: usize, n: u32| format!("0 0 nvme0c{i}n1 {n}000 0 {n}000 {n}00 0 0 0 0 {n} {n}0 {n}00");
+        let rows = [path(0, paths[0]), path(1, paths[1]), "259 1 nvme0n1 0 0 0 0 0 0 0 0 0 0 0".to_owned()];
+        serde_json::json!({"t_s": t, "boot_s": t, "diskstats": rows.join("\n")}).to_string()
+    };
+    std::fs::write(&file, [sample(10, [1, 1]), sample(11, [4, 2])].join("\n")).unwrap();
+    let replay = |args: &[&str]| {
+        let (mut c, _home) = blktune();
+        let out = c.args(["watch", "--replay"]).arg(&file).args(args).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    let line: Value = serde_json::from_str(replay(&["--json"]).lines().nth(1).unwrap()).unwrap();
+    let devices = line["devices"].as_array().unwrap();
+    let row = |name: &str| devices.iter().find(|d| d["name"] == name).unwrap();
+    // 3000 and 1000 reads in a second.
+    let head = row("nvme0n1");
+    assert_eq!((&head["read_iops"], &head["in_flight"]), (&Value::from(4000.0), &Value::from(6)));
+    assert_eq!(head["notes"], serde_json::json!(["from paths"]));
+    assert_eq!(head["paths"], serde_json::json!(["nvme0c0n1", "nvme0c1n1"]));
+    assert_eq!(row("nvme0c0n1")["path_of"], "nvme0n1");
+    assert_eq!(
+        (&line["total"]["read_iops"], &line["total"]["leaves"]),
+        (&Value::from(4000.0), &Value::from(1))
+    );
+    let text = replay(&[]);
+    let last = text.trim_end().lines().last().unwrap();
+    assert!(last.starts_with("TOTAL") && last.contains("4000"), "{text}");
+    assert!(!replay(&["nvme0n1"]).contains("TOTAL"), "one device is its own total");
+}
+
+#[test]
 fn exit_codes_are_the_contract() {
     let (_tree, dir) = tree();
     for (args, code, says) in [
@@ -134,8 +169,8 @@ fn exit_codes_are_the_contract() {
         (vec!["watch", "--interval", "1ms"], 2, "100ms to 60s"),
         (vec!["set", "sda", "scheduler=none", "--sysroot", &dir], 2, "captured tree"),
         (vec!["run", "randread-4k", "sda", "--sysroot", &dir], 2, "captured tree"),
-        (vec!["run", "randwrite-4k"], 6, "write"),
-        (vec!["run", "randread-4k", "--set", "rw=randwrite"], 6, "write"),
+        (vec!["run", "randwrite-4k", "Cargo.toml"], 6, "write"),
+        (vec!["run", "randread-4k", "Cargo.toml", "--set", "rw=randwrite"], 6, "write"),
         (vec!["run", "no-such-job"], 2, "no-such-job"),
         (vec!["list", "--theme", "no-such-theme"], 3, "no-such-theme"),
         (vec![], 2, "run"),

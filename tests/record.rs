@@ -249,7 +249,17 @@ fn two_records_joined_are_one() {
     std::fs::write(&path, [first, gz.finish().unwrap()].concat()).unwrap();
     let frames = replayed(&path);
     assert_eq!(frames.len(), 6);
-    assert_eq!(frames[1]["devices"][0]["read_await_ms"], 0.5);
+    assert_eq!(frames[3]["devices"][0]["read_iops"], Value::Null, "counters began anew");
+    // Two boots: time goes back, which is no interval.
+    std::fs::write(&path, format!("{}{}", record_text(5000, 3), record_text(10, 3))).unwrap();
+    let frames = replayed(&path);
+    let intervals: Vec<&Value> = frames.iter().map(|f| &f["interval_s"]).collect();
+    let second = Value::from(1.0);
+    assert_eq!(intervals, [&Value::Null, &second, &second, &Value::Null, &second, &second]);
+    for (i, frame) in frames.iter().enumerate() {
+        let rate = &frame["devices"][0]["read_iops"];
+        assert_eq!(*rate, if i % 3 == 0 { Value::Null } else { Value::from(100.0) }, "sample {i}");
+    }
 }
 
 #[test]

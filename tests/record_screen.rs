@@ -49,6 +49,8 @@ fn figures_move_and_all_that_is_shown_is_the_records() {
         s.wait_for(iops);
     }
     assert!(!s.text().contains("vda"), "a device of this host is shown:\n{}", s.text());
+    s.keys("p");
+    s.wait_for("paused");
     // What is known of the queue is on the settings screen, and nothing of it can be written.
     s.keys("2");
     s.wait_for("> scheduler");
@@ -65,6 +67,7 @@ fn a_record_without_a_list_of_devices_still_shows_its_rows() {
     s.wait_for("sdq");
     s.wait_for("sdq1");
     s.wait_for("+0:00");
+    assert!(!s.text().contains("0B"), "an unknown size is shown as 0:\n{}", s.text());
     s.wait_for(" 200 ");
     assert_eq!(s.quit().exit_code(), 0);
 }

@@ -38,6 +38,12 @@ use support::model::{device, name, partition, presets, queue, rates};
 
 const NAMES: [&str; 6] = ["sda", "sdb", "nvme0n1", "dm-0", "md127", "loop7"];
 
+/// The number of a device: with the same number and sequence number two names would be one device that was renamed.
+fn minor(text: &str) -> u32 {
+    let at = NAMES.iter().position(|n| *n == text).unwrap();
+    16 * (1 + u32::try_from(at).unwrap())
+}
+
 fn key() -> impl Strategy<Value = Key> {
     // The keys that lead somewhere more often than the others.
     let useful: Vec<Key> = "1237/?scuqexighjklG 4byrooJKdf<>:pp[[]{}t+-".chars().map(Key::Char).collect();
@@ -58,7 +64,7 @@ fn some_device() -> impl Strategy<Value = Device> {
     let base = prop::collection::vec(prop::sample::select(NAMES.to_vec()), 0..3);
     (prop::sample::select(NAMES.to_vec()), 0u32..3, any::<u64>(), text, base, 0u32..3).prop_map(
         |(text, generation, size, model, base, parts)| {
-            let mut d = device(text, 16 * u32::try_from(text.len()).unwrap());
+            let mut d = device(text, minor(text));
             d.id.diskseq = (generation > 0).then_some(u64::from(generation));
             d.size = Bytes(if generation == 2 { 0 } else { size });
             d.model = model;
@@ -110,7 +116,7 @@ fn some_rates() -> impl Strategy<Value = Message> {
                 notes: vec![Note::CountersReset],
                 ..rates(f64::from(n), 4096.0, 1.0, 512.0, 0.1, 5.0)
             };
-            let minor = 16 * u32::try_from(text.len()).unwrap();
+            let minor = minor(text);
             (RowKey { devnum: DevNum { major: 8, minor }, name: name(text) }, rates)
         });
         Message::Rates { at, when: When { boot, wall }, rows: rows.collect(), total: None }
@@ -190,6 +196,8 @@ fn some_result() -> impl Strategy<Value = Message> {
                 window_s: v.unwrap_or_default(),
                 jobs: Vec::new(),
                 total,
+                fairness: None,
+                promises: Vec::new(),
                 device: None,
                 cpu: CpuUse::default(),
                 settings_before: BTreeMap::new(),
@@ -233,6 +241,7 @@ fn message() -> impl Strategy<Value = Message> {
         3 => (0u64..100, "[0-9:]{0,8}").prop_map(|(s, wall)| Message::Tick { now: Nanos(s * 1_000_000_000), wall }),
         1 => "\\PC{0,30}".prop_map(|hostname| Message::Host(HostLine { hostname, ..HostLine::default() })),
         4 => prop::collection::vec(some_device(), 0..8).prop_map(Message::Inventory),
+        2 => prop::collection::vec(some_device(), 0..4).prop_map(Message::Readings),
         3 => some_rates(),
         6 => (prop::sample::select(NAMES.to_vec()), some_queue())
             .prop_map(|(d, state)| Message::Queue { device: name(d), state }),
@@ -278,7 +287,7 @@ fn offered(model: &Model) -> Option<Offer> {
 /// What happens to a person who stages and reviews, and rarely does anything else. Some of it is what belongs together,
 /// so that many runs come to a write of every sort.
 fn beside_the_settings() -> impl Strategy<Value = Vec<Message>> {
-    let sdb = || device("sdb", 48).id;
+    let sdb = || device("sdb", minor("sdb")).id;
     let keys: Vec<Key> = " lhjkcxuccebbyrj".chars().map(Key::Char).collect();
     let press = |text: &str| -> Vec<Message> {
         let key = |c| if c == '\n' { Key::Enter } else { Key::Char(c) };
@@ -313,7 +322,7 @@ fn at_the_settings(model: &mut Model) {
     let opened = [
         Message::Resize { width: 80, height: 24 },
         Message::Rights(Ok(())),
-        Message::Inventory(vec![device("sda", 48), device("sdb", 48)]),
+        Message::Inventory(["sda", "sdb"].map(|n| device(n, minor(n))).to_vec()),
         Message::Key(Key::Char('2')),
         Message::Queue { device: name("sdb"), state: queue("bfq", 128) },
     ];

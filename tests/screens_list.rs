@@ -13,11 +13,11 @@ use blktune::app::model::{Model, Options};
 use blktune::app::past::ChartSpan;
 use blktune::app::screens::devices::{Row, rows};
 use blktune::config::view::{SortWords, View};
-use blktune::sys::device::Device;
+use blktune::sys::device::{DevNum, Device};
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
 use blktune::units::Nanos;
-use support::model::{Screen, device, fleet, sample};
+use support::model::{Screen, device, fleet, name, sample};
 
 const SIZES: [(u16, u16); 3] = [(60, 16), (80, 24), (120, 40)];
 
@@ -43,7 +43,7 @@ fn busy(all: &[Device], figures: &[(&str, f64)]) -> Message {
         let rates = Rates { busy_pct: Some(pct), busy_raw_pct: Some(pct), ..Rates::default() };
         (RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, rates)
     };
-    Message::Rates { at: Nanos(0), when: When::default(), rows: all.iter().map(row).collect() }
+    Message::Rates { at: Nanos(0), when: When::default(), rows: all.iter().map(row).collect(), total: None }
 }
 
 /// The names in the list, in order, folded ones left out.
@@ -362,10 +362,29 @@ fn an_order_by_figures_waits_for_the_first_of_them_and_then_stays() {
     let none = all
         .iter()
         .map(|d| (RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, Rates::default()));
-    s.send(Message::Rates { at: Nanos(0), when: When::default(), rows: none.collect() });
+    s.send(Message::Rates { at: Nanos(0), when: When::default(), rows: none.collect(), total: None });
     assert_eq!(names(&s), ["sda", "sdb", "sdc", "sdd"]);
     s.send(busy(&all, &[("sdc", 5.0)]));
     assert_eq!(names(&s), ["sdc", "sda", "sdb", "sdd"]);
     s.send(busy(&all, &[("sdd", 5.0)]));
     assert_eq!(names(&s), ["sdc", "sda", "sdb", "sdd"]);
+}
+
+#[test]
+fn a_device_that_the_file_has_no_row_of_is_found_by_its_name() {
+    let mut s = remembered(View::default());
+    let all = disks();
+    s.send(Message::Inventory(all.clone()));
+    // What is made of other rows, as the head of a multipath device is of its paths, carries no number.
+    let made = |n: &str| {
+        let rates = Rates { read_iops: Some(4321.0), ..Rates::default() };
+        (RowKey { devnum: DevNum::NONE, name: name(n) }, rates)
+    };
+    s.send(Message::Rates {
+        at: Nanos(0),
+        when: When::default(),
+        rows: vec![made("sdb"), made("sdx")],
+        total: None,
+    });
+    assert!(s.line_with("sdb ").contains("4321"), "{}", s.text());
 }

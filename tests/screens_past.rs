@@ -6,7 +6,7 @@
 mod support;
 
 use blktune::app::effect::Effect;
-use blktune::app::message::{Message, When};
+use blktune::app::message::{HostLine, Message, When};
 use blktune::app::replay::{ReplayOrder, ReplayState};
 use blktune::sys::queue::QueueState;
 use blktune::telemetry::sample::RowKey;
@@ -136,6 +136,21 @@ fn minutes_lead_to_the_oldest_and_no_further_and_back_to_live() {
 }
 
 #[test]
+fn samples_closer_than_a_second_are_told_apart_in_the_head() {
+    let mut s = Screen::live(80, 24);
+    let interval = std::time::Duration::from_millis(200);
+    s.send(Message::Host(HostLine { interval, ..s.model.host.clone() }));
+    s.send(Message::Rates {
+        at: Nanos(21_400_000_000),
+        when: When::default(),
+        rows: Vec::new(),
+        total: None,
+    });
+    s.keys("[");
+    assert!(head(&s).contains("-0:00.4"), "{}", head(&s));
+}
+
+#[test]
 fn what_is_looked_at_survives_lost_devices_and_new_sizes() {
     let mut s = Screen::live(120, 40);
     s.keys("/sda<Enter>[[");
@@ -198,12 +213,8 @@ fn a_sleep_is_a_gap_of_its_width_on_the_chart() {
         // A minute in the middle was slept through: the clock that measures stood still.
         let at = Nanos((100 + i) * Nanos::SECOND.0);
         let boot = Nanos(at.0 + if i < 30 { 0 } else { 60 * Nanos::SECOND.0 });
-        s.send(Message::Rates {
-            at,
-            when: When { boot: Some(boot), wall: None },
-            rows: rows(50.0),
-            total: None,
-        });
+        let when = When { boot: Some(boot), wall: None };
+        s.send(Message::Rates { at, when, rows: rows(50.0), total: None });
     }
     let line = s.line_with("  write ");
     let chart: String = line.chars().skip(8).take(52).collect();
@@ -247,7 +258,7 @@ fn a_changed_setting_is_marked_and_told_where_it_is_looked_at() {
 /// The words of all marks of a device.
 fn marks(s: &Screen, device: &str) -> Vec<String> {
     let entry = s.model.fleet.get(&s.id(device)).unwrap();
-    entry.marks.iter().map(blktune::app::mark::Mark::words).collect()
+    entry.marks.iter().map(|m| blktune::app::mark::words(&[m])).collect()
 }
 
 #[test]

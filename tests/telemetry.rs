@@ -243,6 +243,11 @@ fn a_head_without_a_row_is_made_of_its_paths() {
     let sum = total(&f, &Leaves::default());
     is(sum.rates.read_iops, 4000.0);
     assert_eq!(sum.leaves, 2, "the head and sda");
+    // A head that has had a row, was replaced, and has none again does not count from the first instance.
+    let mut s = Story::new();
+    s.at(0, &multipath(PATH_T0, PATH_T0, PATH_T0));
+    s.at(1000, &multipath(PATH_T0, PATH_T0, STILL));
+    assert_eq!(row(&s.at(2000, &t(PATH_T0, PATH_T0)), "nvme0n1").instance, 2);
 }
 
 #[test]
@@ -429,6 +434,10 @@ fn where_time_goes_back_everything_starts_anew() {
     let f = s.try_at(40_000, 40_000, &t(170, 37)).unwrap();
     is_unknown(row(&f, "sda"));
     assert_eq!(row(&f, "sda").rates.notes, [Note::TimeWentBack]);
+    // One that is away at that moment is new when it comes, though its number is the same: of another boot, perhaps.
+    s.at(39_000, &t(170, 37).replace("sda", "sdx"));
+    let f = s.at(40_000, &t(180, 37));
+    is_unknown(row(&f, "sda"));
     // A step back too small to be told from a doubled sample is one all the same.
     let f = s.try_at(39_999, 39_999, &t(170, 37)).unwrap();
     is_unknown(row(&f, "sdb"));

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use crate::sys::device::{DevNum, Device, DeviceId};
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
+use crate::telemetry::note::Note;
 use crate::telemetry::rates::Rates;
 use crate::telemetry::sample::RowKey;
 use crate::telemetry::series::Series;
@@ -13,7 +14,7 @@ use crate::units::{Kib, Nanos};
 
 use super::columns::{Cell, Subject};
 use super::look::Then;
-use super::mark::{By, Mark, Marks, What};
+use super::mark::{Mark, Marks, What};
 use super::order::Order;
 use super::past::Moment;
 use super::purpose::Purpose;
@@ -24,19 +25,16 @@ pub const GONE_STAYS: Nanos = Nanos(10_000_000_000);
 /// With more devices in use than this, only those that were looked at keep their past, and of them the last so many.
 const PAST_FOR_ALL: usize = 64;
 
-/// What a sample notes and the axis of the charts marks.
-const MARKED_NOTES: [&str; 2] = ["new device", "counters reset"];
-
 /// What this program left in a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Left {
-    value: Option<String>,
-    before: Option<String>,
-    asked: bool,
+pub(super) struct Left {
+    pub(super) value: Option<String>,
+    pub(super) before: Option<String>,
+    pub(super) asked: bool,
     /// It is put back unless it is confirmed.
-    held: bool,
+    pub(super) held: bool,
     /// It was held, and what it reads next tells whether it was put back.
-    over: bool,
+    pub(super) over: bool,
 }
 
 /// Who changed a setting since the start.
@@ -92,13 +90,13 @@ pub struct Entry {
     pub work: Option<Work>,
     /// When what was changed is put back unless it is confirmed, on `CLOCK_MONOTONIC`; None if all is kept.
     pub held: Option<Nanos>,
-    left: BTreeMap<String, Left>,
+    pub(super) left: BTreeMap<String, Left>,
     /// The queue before the changes that are being written, read while they are: whose they are is known after it.
-    before_work: Option<QueueState>,
-    /// It came after the first inventory, and is not marked as new yet.
+    pub(super) before_work: Option<QueueState>,
+    /// It came with the last inventory, and is not marked as new yet.
     came: bool,
     /// What the last sample noted.
-    noted: Vec<String>,
+    pub(super) noted: Vec<Note>,
 }
 
 impl Entry {
@@ -118,7 +116,7 @@ impl Entry {
             held: None,
             left: BTreeMap::new(),
             before_work: None,
-            came: false,
+            came: true,
             noted: Vec::new(),
         }
     }
@@ -157,56 +155,6 @@ impl Entry {
     /// Keeps the past from now on.
     pub fn keep_history(&mut self) {
         self.history.get_or_insert_default();
-    }
-
-    /// Marks what a reading of the queue shows to have changed since the one before. To be told before it is taken in.
-    pub fn mark_changes(&mut self, state: &QueueState, seen: Moment) {
-        if self.work.is_some() {
-            self.before_work = self.before_work.take().or_else(|| self.queue.clone());
-            return;
-        }
-        let Some(before) = self.before_work.take().or_else(|| self.queue.clone()) else { return };
-        let switched = before.effective("scheduler") != state.effective("scheduler");
-        for name in state.attributes.keys() {
-            // Another scheduler's tunable of the same name is another setting.
-            if switched && name.starts_with("iosched/") {
-                continue;
-            }
-            let (Some(old), Some(new)) = (before.effective(name), state.effective(name)) else { continue };
-            if old != new {
-                let by = self.by(name, &new);
-                let what = What::Setting { name: name.clone(), old, new, by };
-                self.marks.push(Mark { seen, what });
-            }
-        }
-        self.left.values_mut().for_each(|l| l.over = false);
-    }
-
-    /// Who made a setting read so.
-    fn by(&self, name: &str, new: &str) -> By {
-        match self.left.get(name) {
-            Some(left) if left.value.as_deref() == Some(new) => match (left.held, left.asked) {
-                (true, _) => By::Held,
-                (false, true) => By::Us,
-                (false, false) => By::SideEffect,
-            },
-            Some(left) if (left.held || left.over) && left.before.as_deref() == Some(new) => By::PutBack,
-            _ => By::Other,
-        }
-    }
-
-    /// Marks what a sample notes, once.
-    fn mark_notes(&mut self, rates: Option<&Rates>, seen: Moment) {
-        let notes = rates.map(|r| r.notes.as_slice()).unwrap_or_default();
-        if notes.is_empty() && self.noted.is_empty() {
-            return;
-        }
-        let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
-        let marked = |n: &&String| MARKED_NOTES.contains(&n.as_str());
-        for note in notes.iter().filter(marked).filter(|n| !self.noted.contains(n)) {
-            self.marks.push(Mark { seen, what: What::Note(note.clone()) });
-        }
-        self.noted = notes;
     }
 
     /// Takes in a reading of the queue. Staged values that the queue has by now are staged no longer.
@@ -378,7 +326,7 @@ impl Fleet {
     /// Takes in a new inventory: known devices are brought up to date, new ones join, missing ones count as gone.
     /// The order on the screen does not change, but for newcomers.
     pub fn take_inventory(&mut self, devices: Vec<Device>, now: Nanos) {
-        let known = std::mem::replace(&mut self.known, true);
+        self.known = true;
         self.revision += 1;
         let same = self.known_as(&devices);
         let mut found = vec![false; self.entries.len()];
@@ -389,9 +337,7 @@ impl Fleet {
                 self.entries[i].gone_since = None;
                 self.entries[i].device = device;
             } else {
-                let mut entry = Entry::new(device);
-                entry.came = known;
-                newcomers.push(entry);
+                newcomers.push(Entry::new(device));
             }
         }
         for (entry, found) in self.entries.iter_mut().zip(found) {
@@ -399,7 +345,15 @@ impl Fleet {
                 entry.leave(now);
             }
         }
+        self.let_in(newcomers);
+    }
+
+    /// New devices join, and rows that follow a fact find their places.
+    fn let_in(&mut self, newcomers: Vec<Entry>) {
         self.order.let_in(&mut self.entries, newcomers);
+        if self.order.follow && self.order.column.column().constant() {
+            self.order.sort(&mut self.entries);
+        }
     }
 
     /// The place of each of these devices, where it is known; none is two of them.
@@ -426,11 +380,13 @@ impl Fleet {
         devices.iter().map(place).collect()
     }
 
-    /// Marks the devices that came with the last inventory as new.
-    pub fn mark_newcomers(&mut self, seen: Moment) {
+    /// Marks the devices that came with the last inventory or reading as new; not those of the first.
+    pub fn mark_newcomers(&mut self, seen: Option<Moment>) {
         for entry in self.entries.iter_mut().filter(|e| e.came) {
             entry.came = false;
-            entry.marks.push(Mark { seen, what: What::Note("new device".to_owned()) });
+            if let Some(seen) = seen {
+                entry.marks.push(Mark { seen, what: What::Note(Note::NewDevice.to_string()) });
+            }
         }
     }
 
@@ -450,7 +406,7 @@ impl Fleet {
             }
         }
         self.revision += 1;
-        self.order.let_in(&mut self.entries, newcomers);
+        self.let_in(newcomers);
     }
 
     /// Drops devices that have been gone long enough; true if there were any.
@@ -502,7 +458,8 @@ impl Fleet {
         }
         let mut of = |name: &KernelName, devnum: Option<DevNum>| {
             let mut places = at.get(name)?.iter();
-            let i = places.find(|&&i| rates[i].is_some() && devnum.is_none_or(|n| n == keys[i].devnum))?;
+            let fits = |n: DevNum| devnum.is_none_or(|d| d == n) || n == DevNum::NONE;
+            let i = places.find(|&&i| rates[i].is_some() && fits(keys[i].devnum))?;
             rates[*i].take()
         };
         for entry in self.entries.iter_mut().filter(|e| e.live()) {

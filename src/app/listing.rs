@@ -223,7 +223,7 @@ mod tests {
     use crate::app::message::{Message, When};
     use crate::app::model::{Model, Options};
     use crate::app::update::update;
-    use crate::sys::device::{DevNum, Device, DeviceId, Partition, Usage};
+    use crate::sys::device::{DevNum, Device, Partition, Usage};
     use crate::telemetry::rates::Rates;
     use crate::telemetry::sample::RowKey;
     use crate::units::{Bytes, Nanos};
@@ -243,26 +243,21 @@ mod tests {
             size: Bytes(size),
             used_by: Vec::<Usage>::new(),
         };
-        Device {
-            id: DeviceId {
-                name: name(format!("d{n}")),
-                devnum: Some(number(16 * n)),
-                diskseq: None,
-                wwid: None,
-                serial: None,
-            },
-            kind: if n.is_multiple_of(2) { Kind::Loop } else { Kind::Ssd },
-            size: Bytes(size),
-            built_on: if on == n { Vec::new() } else { vec![name(format!("d{on}"))] },
-            partitions: (1..=parts).map(partition).collect(),
-            ..Device::sketch(name(format!("d{n}")))
-        }
+        let mut device = Device::sketch(name(format!("d{n}")));
+        device.id.devnum = Some(number(16 * n));
+        device.kind = if n.is_multiple_of(2) { Kind::Loop } else { Kind::Ssd };
+        device.size = Bytes(size);
+        device.built_on = if on == n { Vec::new() } else { vec![name(format!("d{on}"))] };
+        device.partitions = (1..=parts).map(partition).collect();
+        device
     }
 
     fn message() -> impl Strategy<Value = Vec<Message>> {
-        let facts = (0u64..3, 0u32..3, 0u32..8);
-        let inventory = prop::collection::btree_map(0u32..8, facts, 0..6)
+        let facts = || (0u64..3, 0u32..3, 0u32..8);
+        let inventory = prop::collection::btree_map(0u32..8, facts(), 0..6)
             .prop_map(|all| vec![Message::Inventory(all.into_iter().map(|(n, f)| device(n, f)).collect())]);
+        let readings = prop::collection::btree_map(0u32..8, facts(), 0..3)
+            .prop_map(|all| vec![Message::Readings(all.into_iter().map(|(n, f)| device(n, f)).collect())]);
         let rates = prop::collection::vec(0.0..100.0, 8).prop_map(|all| {
             let row = |(n, v): (u32, f64)| {
                 let key = RowKey { devnum: number(16 * n), name: KernelName::new(&format!("d{n}")).unwrap() };
@@ -296,7 +291,7 @@ mod tests {
             };
             text.chars().map(|c| Message::Key(key(c))).collect()
         });
-        prop_oneof![2 => inventory, 2 => rates, 1 => tick, 3 => keys]
+        prop_oneof![2 => inventory, 1 => readings, 2 => rates, 1 => tick, 3 => keys]
     }
 
     proptest! {

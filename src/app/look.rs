@@ -69,14 +69,16 @@ pub fn marks_here<'a>(model: &Model, entry: &'a Entry, window: &Window) -> Vec<&
     entry.marks.iter().filter(here).collect()
 }
 
-/// How long before the newest sample the moment is: `-0:55`, `-1:02:03`.
+/// How long before the newest sample the moment is: `-0:55`, `-1:02:03`; with tenths where samples are that close.
 #[must_use]
 pub fn age_words(model: &Model) -> String {
     let newest = model.past.newest().map_or(Nanos(0), |m| m.at);
     let age = model.look.map_or(Nanos(0), |l| newest.since(l.moment.at));
     let s = age.0 / Nanos::SECOND.0;
     let (h, m, s) = (s / 3600, s / 60 % 60, s % 60);
-    if h > 0 { format!("-{h}:{m:02}:{s:02}") } else { format!("-{m}:{s:02}") }
+    let close = !model.host.interval.is_zero() && Nanos::from(model.host.interval) < Nanos::SECOND;
+    let tenths = if close { format!(".{}", age.0 / (Nanos::SECOND.0 / 10) % 10) } else { String::new() };
+    if h > 0 { format!("-{h}:{m:02}:{s:02}{tenths}") } else { format!("-{m}:{s:02}{tenths}") }
 }
 
 /// Whether a key of this room can do something.
@@ -233,8 +235,10 @@ pub(super) fn live(model: &mut Model) {
     }
 }
 
-/// Devices that came while a moment is looked at were not there then.
-pub(super) fn settle(model: &mut Model) {
+/// Devices came: they are marked as new, and were not there at the moment that is looked at. `seen` is None for those that
+/// were there from the start.
+pub(super) fn newcomers(model: &mut Model, seen: Option<Moment>) {
+    model.fleet.mark_newcomers(seen);
     if let Some(look) = model.look {
         for entry in model.fleet.entries_mut().iter_mut().filter(|e| e.then.is_none()) {
             entry.then = Some(Box::new(then(entry, look.moment.at)));

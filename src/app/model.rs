@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::config::view::View;
 use crate::sys::name::KernelName;
+use crate::telemetry::rates::Rates;
 use crate::units::Nanos;
 use crate::workload::job::Job;
 
@@ -11,7 +12,7 @@ use super::dialogs::Dialog;
 use super::fleet::Fleet;
 use super::look::Look;
 use super::message::{HostLine, Level};
-use super::past::{ChartSpan, Past};
+use super::past::{ChartSpan, Moment, Past};
 use super::replay::ReplayState;
 use super::run::Run;
 use super::screens::devices::DevicesScreen;
@@ -108,6 +109,8 @@ pub struct Model {
     pub dialogs: Vec<Dialog>,
     /// The devices.
     pub fleet: Fleet,
+    /// All leaves together, as of the newest sample (see [`crate::telemetry::total`]); None before the first.
+    pub total: Option<Box<Rates>>,
     /// Screen 1.
     pub devices: DevicesScreen,
     /// Screen 2.
@@ -162,6 +165,14 @@ impl Model {
         match &self.rights {
             Rights::ReadOnly(why) => Some(why),
             Rights::Unknown | Rights::Write => None,
+        }
+    }
+
+    /// The moment at which something is seen now. On a record the clock of this host says nothing.
+    pub(super) fn seen(&self) -> Moment {
+        match &self.replay {
+            Some(_) => self.past.newest().unwrap_or_default(),
+            None => self.past.now(self.now),
         }
     }
 

@@ -67,21 +67,25 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
         }
         Message::Host(host) => model.host = host,
         Message::Inventory(list) => {
+            let seen = model.fleet.known().then(|| model.seen());
             model.fleet.take_inventory(list, model.now);
-            model.fleet.mark_newcomers(model.past.now(model.now));
-            look::settle(model);
+            look::newcomers(model, seen);
         }
-        Message::Readings(list) => model.fleet.take_readings(list, model.now),
-        Message::Rates { at, when, rows, .. } => {
+        Message::Readings(list) => {
+            model.fleet.take_readings(list, model.now);
+            look::newcomers(model, Some(model.seen()));
+        }
+        Message::Rates { at, when, rows, total } => {
             if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone()) {
                 model.fleet.look_at(&id);
             }
             let seen = model.past.take(at, when);
             model.fleet.take_rates(rows, seen);
+            model.total = total;
         }
         Message::Replay(state) => model.replay = Some(state),
         Message::Queue { device, state } => {
-            let seen = model.past.now(model.now);
+            let seen = model.seen();
             if let Some(entry) = model.fleet.named_mut(&device) {
                 entry.mark_changes(&state, seen);
                 entry.read_queue(state);

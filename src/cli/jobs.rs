@@ -1,5 +1,7 @@
 //! `blktune jobs`: the presets, the question each answers, what it must not be used for.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 
 use super::outcome::CommandResult;
@@ -27,8 +29,7 @@ struct Entry {
     question: &'static str,
     not_for: &'static str,
     writes: bool,
-    runnable: bool,
-    job: Job,
+    jobs: Vec<Job>,
 }
 
 /// Prints the presets.
@@ -45,17 +46,18 @@ pub fn run(args: &JobsArgs) -> CommandResult {
 }
 
 fn entry(p: &Preset) -> Entry {
-    Entry {
-        name: p.name,
-        question: p.question,
-        not_for: p.not_for,
-        writes: p.writes(),
-        runnable: !p.writes(),
-        job: p.job(),
-    }
+    Entry { name: p.name, question: p.question, not_for: p.not_for, writes: p.writes(), jobs: p.jobs() }
 }
 
 fn describe(p: &Preset) -> String {
-    let note = if p.writes() { "\n  it writes: not supported yet" } else { "" };
-    format!("{}\n  {}\n  not for: {}\n  {}{note}\n", p.name, p.question, p.not_for, p.job())
+    let mut text = format!("{}\n  {}\n  not for: {}\n", p.name, p.question, p.not_for);
+    for job in p.jobs() {
+        let name = if job.name == p.name { String::new() } else { format!("{}: ", job.name) };
+        // Writing to a String can not fail.
+        let _ = writeln!(text, "  {name}{job}");
+    }
+    if p.writes() {
+        text.push_str("  it writes: to a scratch file of its own\n");
+    }
+    text
 }

@@ -1,7 +1,5 @@
 //! `blktune run`: one job on one target, measured.
 
-use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,15 +8,16 @@ use serde::Serialize;
 
 use super::outcome::{CommandResult, Failure};
 use super::output;
+use super::progress_line::ProgressLine;
+use super::run_text::describe;
 use crate::sys::attr::clean;
 use crate::sys::root::SysRoot;
 use crate::trial::result::TrialResult;
 use crate::trial::{foreign, run_trial};
-use crate::units::{latency, mib_per_s};
-use crate::workload::job::{Job, JobError};
-use crate::workload::live::{Phase, Progress};
+use crate::workload::job::Job;
+use crate::workload::keys::JobError;
+use crate::workload::outcome::RunError;
 use crate::workload::preset::{self, PRESETS};
-use crate::workload::run::RunError;
 use crate::workload::scratch;
 use crate::workload::target::{Target, TargetError, TargetKind};
 
@@ -61,12 +60,9 @@ pub fn run(args: &RunArgs, root: &SysRoot, instead: Option<&str>, stop: &Arc<Ato
             "run: a captured tree (--sysroot) can be looked at, not measured".to_owned(),
         ));
     }
-    let job = job(args)?;
-    if job.rw.writes() || args.write_device.is_some() {
-        return Err(refuse_to_write(&job));
-    }
+    let jobs = jobs(args)?;
     let mut line = ProgressLine::new();
-    let result = measure(args, root, instead, &job, stop, &mut line);
+    let result = measure(args, root, instead, &jobs, stop, &mut line);
     line.clear();
     let result = result?;
     if args.json {
@@ -81,8 +77,8 @@ fn stopped() -> Failure {
     Failure::Signal(2)
 }
 
-/// The preset with what `--set` changes.
-fn job(args: &RunArgs) -> Result<Job, Failure> {
+/// The preset's jobs with what `--set` changes: a key of all of them, or of one (`writer.rate=10m`).
+fn jobs(args: &RunArgs) -> Result<Vec<Job>, Failure> {
     let Some(preset) = preset::find(&args.job) else {
         let names: Vec<&str> = PRESETS.iter().map(|p| p.name).collect();
         return Err(Failure::Usage(format!(
@@ -91,12 +87,28 @@ fn job(args: &RunArgs) -> Result<Job, Failure> {
             names.join(", ")
         )));
     };
-    let mut job = preset.job();
+    let mut jobs = preset.jobs();
     for assignment in &args.set {
-        job.set(assignment).map_err(usage)?;
+        set(&mut jobs, assignment)?;
     }
-    job.check().map_err(usage)?;
-    Ok(job)
+    jobs.iter().try_for_each(Job::check).map_err(usage)?;
+    Ok(jobs)
+}
+
+fn set(jobs: &mut [Job], assignment: &str) -> Result<(), Failure> {
+    let key = assignment.split('=').next().unwrap_or_default();
+    if let Some((name, _)) = key.split_once('.') {
+        let names: Vec<String> = jobs.iter().map(|j| j.name.clone()).collect();
+        let Some(job) = jobs.iter_mut().find(|j| j.name == name) else {
+            let name = clean(name.as_bytes());
+            return Err(Failure::Usage(format!(
+                "--set: no job {name:?} here; there is {}",
+                names.join(", ")
+            )));
+        };
+        return job.set(&assignment[name.len() + 1..]).map_err(usage);
+    }
+    jobs.iter_mut().try_for_each(|job| job.set(assignment)).map_err(usage)
 }
 
 #[allow(clippy::needless_pass_by_value)] // the shape map_err wants
@@ -104,22 +116,32 @@ fn usage(e: JobError) -> Failure {
     Failure::Usage(e.to_string())
 }
 
-fn refuse_to_write(job: &Job) -> Failure {
-    let what = if job.rw.writes() {
-        format!("{} with rw={} writes", job.name, job.rw.word())
-    } else {
-        "--write-device arms a job that writes".to_owned()
+/// A job that writes is let loose on nothing but a file made for it.
+fn may_write(args: &RunArgs, jobs: &[Job], target: &Target) -> Result<(), Failure> {
+    let Some(job) = jobs.iter().find(|j| j.rw.writes()) else {
+        return match &args.write_device {
+            Some(_) => Err(Failure::Usage(
+                "--write-device arms a job that writes, and this one only reads".to_owned(),
+            )),
+            None => Ok(()),
+        };
     };
-    Failure::Unsafe(format!(
-        "{what}, and this version only reads: nothing was opened or changed; use a job that reads (seqread-1m, randread-4k, dd-1m) without --write-device"
-    ))
+    if target.may_write() {
+        return Ok(());
+    }
+    Err(Failure::Unsafe(format!(
+        "{} with rw={} writes, and {} is not a file made for it: nothing was changed; give a directory, where a scratch file is made and removed",
+        job.name,
+        job.rw.word(),
+        target.shown
+    )))
 }
 
 fn measure(
     args: &RunArgs,
     root: &SysRoot,
     instead: Option<&str>,
-    job: &Job,
+    jobs: &[Job],
     stop: &Arc<AtomicBool>,
     line: &mut ProgressLine,
 ) -> Result<TrialResult, Failure> {
@@ -131,10 +153,13 @@ fn measure(
             target
         }
         Some(target) => target,
-        None => scratch::make(root, named, job, stop, &mut |p| line.show(&p)).map_err(target_failure)?,
+        None => scratch::make(root, named, jobs, stop, &mut |p| line.show(&p)).map_err(target_failure)?,
     };
     // What is wrong with the job on this target is said before anybody waits.
-    target.region(job).map_err(target_failure)?;
+    may_write(args, jobs, &target)?;
+    for job in jobs {
+        target.region(job).map_err(target_failure)?;
+    }
     if target.kind == TargetKind::Device
         && !args.busy_ok
         && let Some(backing) = &target.backing
@@ -144,7 +169,7 @@ fn measure(
             "{busy}; a workload would slow it down and be slowed down by it: wait, or start it all the same with --busy-ok"
         )));
     }
-    run_trial(root, job, &target, stop, &mut |p| line.show(&p)).map_err(run_failure)
+    run_trial(root, jobs, &target, stop, &mut |p| line.show(&p)).map_err(run_failure)
 }
 
 #[allow(clippy::needless_pass_by_value)] // the shape map_err wants
@@ -177,146 +202,4 @@ fn run_failure(e: RunError) -> Failure {
             Failure::Workload(e.to_string())
         }
     }
-}
-
-/// The result as text.
-fn describe(r: &TrialResult) -> String {
-    let mut out = String::new();
-    let read = &r.total.read;
-    // Writing to a String can not fail.
-    let mut line = |label: &str, text: String| _ = writeln!(out, "{label:<9} {text}");
-    let asked = r.asked.first();
-    line("job", asked.map_or(String::new(), |j| format!("{}: {j}", j.name)));
-    line("target", r.target.clone());
-    line("engine", r.engine.clone());
-    line(
-        "read",
-        format!(
-            "{} MiB/s  {:.0} IOPS  ({} in {} I/Os, {:.2} s)",
-            mib_per_s(read.bytes_per_s),
-            read.iops,
-            read.bytes,
-            read.ios,
-            r.window_s
-        ),
-    );
-    if let Some(c) = read.clat_ns {
-        let mean = c.mean.map(whole_ns);
-        let cells = [
-            ("min", c.min),
-            ("mean", mean),
-            ("p50", c.p50),
-            ("p90", c.p90),
-            ("p95", c.p95),
-            ("p99", c.p99),
-            ("p99.9", c.p99_9),
-            ("p99.99", c.p99_99),
-            ("max", c.max),
-        ];
-        let shown: Vec<String> =
-            cells.iter().filter_map(|(n, v)| v.map(|v| format!("{n} {}", latency(v)))).collect();
-        line("latency", shown.join("  "));
-    }
-    if read.errors > 0 {
-        line("errors", read.errors.to_string());
-    }
-    match &r.device {
-        Some(d) => line(
-            "device",
-            format!(
-                "{}: {} in {} reads{}, {} written, {} merged{}",
-                d.name,
-                d.read_bytes,
-                d.read_ios,
-                d.read_size_bytes.map_or(String::new(), |s| format!(" of {:.1} KiB", s / 1024.0)),
-                d.write_bytes,
-                d.merged,
-                d.engine_share
-                    .filter(|s| *s < 1.02)
-                    .map_or(String::new(), |s| format!(", the engine's share {:.1}%", s * 100.0)),
-            ),
-        ),
-        None => line("device", "not known".to_owned()),
-    }
-    let per_io = match (r.cpu.user_ns_per_io, r.cpu.system_ns_per_io) {
-        (Some(u), Some(s)) => format!(" ({u:.0} ns + {s:.0} ns an I/O)"),
-        _ => String::new(),
-    };
-    line("cpu", format!("{:.2} s user, {:.2} s system{per_io}", r.cpu.user_s, r.cpu.system_s));
-    for w in &r.warnings {
-        line("warning", w.clone());
-    }
-    out
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a mean of times, to be shown
-fn whole_ns(ns: f64) -> crate::units::Nanos {
-    crate::units::Nanos(ns as u64)
-}
-
-/// One line on stderr that is drawn over itself, on a terminal only.
-struct ProgressLine {
-    on: bool,
-    shown: usize,
-}
-
-impl ProgressLine {
-    fn new() -> Self {
-        Self { on: std::io::stderr().is_terminal(), shown: 0 }
-    }
-
-    fn show(&mut self, p: &Progress) {
-        if self.on {
-            self.draw(&words(p));
-        }
-    }
-
-    /// Blanks the line.
-    fn clear(&mut self) {
-        if self.shown > 0 {
-            self.draw("");
-            self.put("\r");
-            self.shown = 0;
-        }
-    }
-
-    fn draw(&mut self, text: &str) {
-        let n = text.chars().count();
-        self.put(&format!("\r{text}{:pad$}", "", pad = self.shown.saturating_sub(n)));
-        self.shown = n;
-    }
-
-    /// A terminal that went away is no reason to stop measuring.
-    fn put(&mut self, text: &str) {
-        let mut err = std::io::stderr().lock();
-        if err.write_all(text.as_bytes()).and_then(|()| err.flush()).is_err() {
-            self.on = false;
-        }
-    }
-}
-
-fn words(p: &Progress) -> String {
-    let phase = match p.phase {
-        Phase::Preparing => "writing the scratch file",
-        Phase::Ramp => "ramp",
-        Phase::Measuring => "measuring",
-        Phase::Draining => "waiting for I/O in flight",
-    };
-    let mut text = format!("{phase} {:.1}", p.elapsed.seconds());
-    // Writing to a String can not fail.
-    if let Some(planned) = p.planned {
-        _ = write!(text, " of {:.1} s", planned.seconds());
-    } else {
-        text.push_str(" s");
-    }
-    if let (Some(iops), Some(rate)) = (p.iops, p.bytes_per_s) {
-        _ = write!(text, "  {iops:.0} IOPS  {} MiB/s", mib_per_s(rate));
-    }
-    if let Some(p99) = p.clat.p99 {
-        _ = write!(text, "  p99 {}", latency(p99));
-    }
-    if p.errors > 0 {
-        _ = write!(text, "  {} errors", p.errors);
-    }
-    text
 }

@@ -178,11 +178,13 @@ fn presets() -> Vec<PresetRow> {
     PRESETS
         .iter()
         .filter(|p| !p.writes())
-        .map(|p| PresetRow {
-            name: p.name.to_owned(),
-            question: p.question.to_owned(),
-            not_for: p.not_for.to_owned(),
-            job: p.job(),
+        .filter_map(|p| {
+            Some(PresetRow {
+                name: p.name.to_owned(),
+                question: p.question.to_owned(),
+                not_for: p.not_for.to_owned(),
+                job: p.jobs().into_iter().next()?,
+            })
         })
         .collect()
 }

@@ -91,7 +91,8 @@ fn conduct(
     };
     let target = match Target::open(root, path).map_err(|e| e.to_string())? {
         Some(target) => target,
-        None => scratch::make(root, path, &order.job, stop, &mut |p| tell(p)).map_err(|e| e.to_string())?,
+        None => scratch::make(root, path, std::slice::from_ref(&order.job), stop, &mut |p| tell(p))
+            .map_err(|e| e.to_string())?,
     };
     if let (RunTarget::Device { .. }, false, Some(backing)) = (&order.target, order.busy_ok, &target.backing)
         && let Some(busy) = foreign::look(root, &backing.whole, stop)
@@ -99,7 +100,7 @@ fn conduct(
         return Err(format!("{busy}; start it again to run all the same"));
     }
     let mut kernel = target.backing.as_ref().map(|b| KernelView::new(root, &b.row));
-    run_trial(root, &order.job, &target, stop, &mut |p| {
+    run_trial(root, std::slice::from_ref(&order.job), &target, stop, &mut |p| {
         tell(p);
         if let Some(figures) = kernel.as_mut().and_then(KernelView::next) {
             let _ = to.send(Event::Message(Message::RunKernel(figures)));

@@ -1,6 +1,7 @@
 //! The screen's source on a record, in place of sampler and watcher: reads the file, sends what its host's would have
 //! sent, at the pace that is asked for.
 
+mod axis;
 mod devices;
 mod pace;
 
@@ -11,12 +12,13 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 
+use self::axis::Axis;
 use self::devices::Devices;
 use self::pace::{Pace, gap};
 use super::event::Event;
 use super::record_reader::RecordReader;
 use super::watcher::Ask;
-use crate::app::message::{Level, Message, When};
+use crate::app::message::{Level, Message};
 use crate::app::replay::{ReplayOrder, ReplayState};
 use crate::clock::Clock;
 use crate::sys::attr::clean;
@@ -65,6 +67,7 @@ pub struct Replay {
     watched: Vec<KernelName>,
     wall: RecordedWall,
     pace: Pace,
+    axis: Axis,
     /// The sample that is shown next, and its place.
     next: Option<(Line, Nanos)>,
     /// Recorded time of the first and of the newest sample, and the place of that.
@@ -105,6 +108,7 @@ impl Replay {
             watched: Vec::new(),
             wall: RecordedWall::default(),
             pace: Pace::new(now),
+            axis: Axis::default(),
             next: None,
             first: Nanos(0),
             newest: Nanos(0),
@@ -125,12 +129,6 @@ impl Replay {
     #[must_use]
     pub fn host(&self) -> &RecordedHost {
         &self.host
-    }
-
-    /// Name of the record, cleaned.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// The time between the first two samples, or what was asked for; None with one sample.
@@ -200,6 +198,7 @@ impl Replay {
     pub fn deliver(&mut self, send: &mut dyn FnMut(Message)) {
         let Some((line, place)) = self.next.take() else { return };
         let sample = line.sample();
+        let when = self.axis.take(&line);
         (self.newest, self.place) = (line.monotonic, place);
         self.wall.set(&self.time_shown(&line));
         if let Some(devices) = self.devices.changed(&line, &sample) {
@@ -209,9 +208,6 @@ impl Replay {
         if let Some(frame) = self.tracker.next(&sample) {
             let total = Some(Box::new(total::total(&frame, &line.leaves()).rates));
             let rows = frame.devices.into_iter().map(|d| (d.key, d.rates)).collect();
-            // As it was where it was recorded: the zone behind it is no part of what is shown.
-            let wall = line.wall.as_deref().and_then(|w| w.get(..19)?.parse().ok());
-            let when = When { boot: line.boot, wall };
             send(Message::Rates { at: frame.monotonic, when, rows, total });
         }
         match self.read() {

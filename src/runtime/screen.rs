@@ -160,11 +160,8 @@ fn first_of_record(mut replay: Replay, interval: Duration, place: Option<String>
     let host = replay.host().clone();
     let host = Host { name: host.name, kernel: host.kernel, cpus: host.cpus, ..Host::default() };
     let interval = replay.interval().map_or(interval, Nanos::duration);
-    let place = place.unwrap_or_else(|| format!("record {}", replay.name()));
-    let mut known = vec![
-        Message::Host(host_line(&host, interval, Some(place))),
-        Message::Rights(Err(LOOKED_AT.to_owned())),
-    ];
+    let mut known =
+        vec![Message::Host(host_line(&host, interval, place)), Message::Rights(Err(LOOKED_AT.to_owned()))];
     known.append(&mut first);
     (replay, known)
 }

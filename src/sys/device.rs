@@ -20,6 +20,9 @@ pub struct DevNum {
 }
 
 impl DevNum {
+    /// The number of no device: what rows of devices without a number carry.
+    pub const NONE: DevNum = DevNum { major: 0, minor: 0 };
+
     /// Parses `MAJ:MIN` as in the `dev` attribute and mountinfo.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -335,6 +338,12 @@ impl Device {
         &self.id.name
     }
 
+    /// The size; None where it is not known.
+    #[must_use]
+    pub fn known_size(&self) -> Option<Bytes> {
+        (self.reading != Reading::Row).then_some(self.size)
+    }
+
     /// Whether the device or any partition is used by anything that can be seen.
     #[must_use]
     pub fn in_use(&self) -> bool {
@@ -354,7 +363,7 @@ impl Device {
         let name = self.id.name.sysfs();
         let boot_area = name.starts_with("mmcblk") && (name.contains("boot") || name.contains("rpmb"));
         let idle_memory = (matches!(self.kind, Kind::Zram) || name.starts_with("ram")) && !self.in_use();
-        let no_medium = self.size.0 == 0 && self.reading != Reading::Row;
+        let no_medium = self.known_size() == Some(Bytes(0));
         no_medium || self.hidden || boot_area || idle_memory
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::attr;
 use super::name::KernelName;
 use super::root::SysRoot;
 
 /// The schedulers a queue offers, from `queue/scheduler`: `[none] mq-deadline bfq`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SchedulerList {
     /// The one in brackets; `none` where the file is a bare `none`.
     pub active: String,

@@ -165,6 +165,25 @@ pub fn thread_cpu() -> ThreadCpu {
     ThreadCpu { user: nanos(usage.ru_utime), system: nanos(usage.ru_stime) }
 }
 
+/// Sets the I/O priority of the calling thread (`ioprio_set(2)`): class and level as the kernel packs them.
+///
+/// # Errors
+/// EPERM for the realtime class without the right to it, EINVAL for a number that is no priority.
+pub fn set_io_priority(value: u16) -> io::Result<()> {
+    const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+    // SAFETY: three integers; 0 stands for the calling thread.
+    let answer = unsafe {
+        libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0 as libc::c_int, libc::c_int::from(value))
+    };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Says how late the calling thread may be woken from a sleep, in nanoseconds (`PR_SET_TIMERSLACK`).
+pub fn set_timer_slack(ns: u32) {
+    // SAFETY: integers only; it can not fail for a positive number.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, libc::c_ulong::from(ns), 0, 0, 0) };
+}
+
 fn nanos(t: libc::timeval) -> Nanos {
     let s = u64::try_from(t.tv_sec).unwrap_or(0);
     let us = u64::try_from(t.tv_usec).unwrap_or(0);

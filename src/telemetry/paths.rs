@@ -28,8 +28,8 @@ struct Rows {
 }
 
 impl Heads {
-    /// Gives each head of the frame its figures, and lists the paths.
-    pub(super) fn fold(&mut self, frame: &mut Frame) {
+    /// Gives each head of the frame its figures, and lists the paths. `instance` is that of a head without a row.
+    pub(super) fn fold(&mut self, frame: &mut Frame, instance: impl Fn(&KernelName) -> u32) {
         let mut heads: Vec<(KernelName, Rows)> = Vec::new();
         let mut places: HashMap<KernelName, usize> = HashMap::new();
         for (i, d) in frame.devices.iter().enumerate() {
@@ -56,7 +56,7 @@ impl Heads {
             let names: Vec<KernelName> =
                 rows.paths.iter().filter_map(|i| Some(frame.devices.get(*i)?.key.name.clone())).collect();
             let gone = self.paths.get(&head).is_some_and(|old| old.iter().any(|p| !names.contains(p)));
-            give_figures(frame, &head, &rows, gone);
+            give_figures(frame, &head, &rows, gone, &instance);
             frame.paths.push((head.clone(), names.clone()));
             now.insert(head, names);
         }
@@ -64,7 +64,13 @@ impl Heads {
     }
 }
 
-fn give_figures(frame: &mut Frame, head: &KernelName, rows: &Rows, path_gone: bool) {
+fn give_figures(
+    frame: &mut Frame,
+    head: &KernelName,
+    rows: &Rows,
+    path_gone: bool,
+    instance: &dyn Fn(&KernelName) -> u32,
+) {
     // A path that was away for a while has figures over another time than the rest.
     let paths = || rows.paths.iter().filter_map(|i| frame.devices.get(*i));
     let known = |d: &DeviceRates| d.delta.filter(|_| Some(d.rates.interval) == frame.interval);
@@ -72,7 +78,7 @@ fn give_figures(frame: &mut Frame, head: &KernelName, rows: &Rows, path_gone: bo
     let part = frame.interval.is_some() && paths().any(|d| known(d).is_none());
     let Some(place) = rows.head else {
         let made = without_row(frame, head, sum, part, path_gone);
-        frame.devices.push(made);
+        frame.devices.push(DeviceRates { instance: instance(head), ..made });
         return;
     };
     let Some(d) = frame.devices.get(place) else { return };
@@ -137,7 +143,7 @@ fn without_row(
     let mut all: Vec<Note> = notes.into_iter().flatten().collect();
     all.extend(rates.notes.iter().copied());
     DeviceRates {
-        key: RowKey { devnum: DevNum { major: 0, minor: 0 }, name: head.clone() },
+        key: RowKey { devnum: DevNum::NONE, name: head.clone() },
         instance: 1,
         new: delta.is_none(),
         rates: Rates { notes: all, ..rates },

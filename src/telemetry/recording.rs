@@ -2,6 +2,7 @@
 //!
 //! `docs/json.md` describes the format. A field is only ever added; what this version does not know it ignores.
 
+mod bounded;
 pub mod inventory;
 mod seconds;
 pub mod thinning;
@@ -153,11 +154,7 @@ impl Line {
             wall: lenient::<String>(read.wall).filter(|t| time_of_day(t).is_some()),
             diskstats: read.diskstats,
             diskseq: by_name(read.diskseq),
-            iostats_off: lenient::<Vec<String>>(read.iostats_off)
-                .into_iter()
-                .flatten()
-                .filter_map(|n| KernelName::new(&n))
-                .collect(),
+            iostats_off: names(read.iostats_off),
             leaves: by_name(read.leaves),
             host: lenient::<RecordedHost>(read.host).map(RecordedHost::cleaned),
             inventory: read.inventory.and_then(|v| inventory::read(v.get())),
@@ -214,9 +211,15 @@ fn lenient<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Option<T> {
     serde_json::from_str(value?.get()).ok()
 }
 
+/// Names of devices; what is none is left out.
+fn names(value: Option<&RawValue>) -> BTreeSet<KernelName> {
+    let all = value.and_then(|v| bounded::names(v.get())).unwrap_or_default();
+    all.iter().filter_map(|name| KernelName::new(name)).collect()
+}
+
 /// Values by device; what is no name is left out.
 fn by_name<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> BTreeMap<KernelName, T> {
-    let all: BTreeMap<String, T> = lenient(value).unwrap_or_default();
+    let all = value.and_then(|v| bounded::table(v.get())).unwrap_or_default();
     all.into_iter().filter_map(|(name, v)| Some((KernelName::new(&name)?, v))).collect()
 }
 

@@ -99,22 +99,23 @@ impl RateTracker {
     /// [`SHORTEST_INTERVAL`]): the caller keeps the former frame.
     pub fn next(&mut self, sample: &Sample) -> Option<Frame> {
         let step = self.step(sample)?;
-        if matches!(step, Step::Back) {
-            // Times and sequence numbers of before mean nothing now; instances go on counting.
-            for known in self.gone.values_mut() {
-                known.state.diskseq = None;
-            }
-        }
         let same_rows = self.rows.len() == sample.rows.len()
             && self.rows.iter().zip(&sample.rows).all(|(known, (key, _))| same_name(&known.key, key));
         let devices =
             if same_rows { self.in_place(sample, step) } else { self.with_changed_rows(sample, step) };
+        if matches!(step, Step::Back) {
+            // Of what is not there, times and sequence numbers of before mean nothing now; instances go on counting.
+            for known in self.gone.values_mut() {
+                known.state.diskseq = None;
+            }
+        }
         let interval = match step {
             Step::Forward { interval, .. } => Some(interval),
             Step::First | Step::Back => None,
         };
         let mut frame = Frame { monotonic: sample.monotonic, interval, devices, paths: Vec::new() };
-        self.heads.fold(&mut frame);
+        let gone = &self.gone;
+        self.heads.fold(&mut frame, |head| gone.get(head).map_or(1, |known| known.state.instance));
         self.last = Some((sample.monotonic, sample.boot));
         self.facts = Some((Arc::clone(&sample.diskseq), Arc::clone(&sample.iostats_off)));
         Some(frame)

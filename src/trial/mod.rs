@@ -12,13 +12,14 @@ use crate::sys::queue::QueueState;
 use crate::sys::root::SysRoot;
 use crate::workload::job::Job;
 use crate::workload::live::Progress;
-use crate::workload::run::{RunError, RunOutcome, run};
+use crate::workload::outcome::{RunError, RunOutcome};
+use crate::workload::run::run;
 use crate::workload::target::Target;
 use result::{CpuUse, TrialResult};
 use warnings::Facts;
 use window::Window;
 
-/// Runs a job once, with the device's settings and counters taken around it.
+/// Runs jobs once, at the same time, with the device's settings and counters taken around it.
 ///
 /// The window of `device` is the measured window: without a ramp it opens before the first I/O is issued and closes after
 /// the last one is reaped, so that under direct I/O the kernel's bytes are the engine's; with a ramp it opens while I/O
@@ -29,7 +30,7 @@ use window::Window;
 /// As [`run`].
 pub fn run_trial(
     root: &SysRoot,
-    job: &Job,
+    jobs: &[Job],
     target: &Target,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
@@ -39,11 +40,11 @@ pub fn run_trial(
     let before = settings();
     let iostats = before.number("iostats") != Some(0);
     let mut window = Window::new(root, target.backing.as_ref().map(|b| &b.row), progress);
-    let outcome = run(job, target, stop, &mut window)?;
+    let outcome = run(jobs, target, stop, &mut window)?;
     let after = settings();
     let device = window.device(&outcome).filter(|counted| window::believable(counted, iostats));
     let facts = Facts {
-        job,
+        jobs,
         outcome: &outcome,
         device: device.as_ref(),
         has_device: whole.is_some(),
@@ -53,13 +54,15 @@ pub fn run_trial(
     let warnings = facts.warnings();
     Ok(TrialResult {
         target: target.shown.clone(),
-        asked: vec![job.clone()],
+        asked: jobs.to_vec(),
         engine: outcome.engine.clone(),
         window_s: outcome.window.seconds(),
         cpu: cpu_use(&outcome),
         interrupted: outcome.interrupted,
         jobs: outcome.jobs,
         total: outcome.total,
+        fairness: outcome.fairness,
+        promises: outcome.promises,
         device,
         settings_before: by_name(&before),
         settings_after: by_name(&after),
@@ -73,7 +76,7 @@ fn by_name(state: &QueueState) -> BTreeMap<String, Option<String>> {
 }
 
 fn cpu_use(outcome: &RunOutcome) -> CpuUse {
-    let ios = outcome.total.read.ios;
+    let ios = outcome.total.ios();
     #[allow(clippy::cast_precision_loss)] // a rate
     let per_io = |ns: u64| (ios > 0).then(|| ns as f64 / ios as f64);
     CpuUse {

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::sys::name::KernelName;
 use crate::units::Bytes;
+use crate::workload::fairness::Fairness;
 use crate::workload::job::Job;
 use crate::workload::result::JobResult;
 
@@ -60,6 +61,10 @@ pub struct TrialResult {
     pub jobs: Vec<JobResult>,
     /// All jobs merged.
     pub total: JobResult,
+    /// Who got how much of what the device gave; None if nothing competed.
+    pub fairness: Option<Fairness>,
+    /// What the way of reading and writing promises, and what it does not.
+    pub promises: Vec<String>,
     /// The kernel's count; None if the target's device can not be found.
     pub device: Option<DeviceWindow>,
     /// CPU time.

@@ -3,7 +3,7 @@
 use super::result::DeviceWindow;
 use crate::units::{Bytes, Nanos};
 use crate::workload::job::Job;
-use crate::workload::run::RunOutcome;
+use crate::workload::outcome::RunOutcome;
 
 /// Shorter windows say little: a device's own caches and the scheduler's learning are in them.
 const SHORT: Nanos = Nanos(3_000_000_000);
@@ -14,7 +14,7 @@ const SHARE: f64 = 0.02;
 
 /// The facts.
 pub(super) struct Facts<'a> {
-    pub(super) job: &'a Job,
+    pub(super) jobs: &'a [Job],
     pub(super) outcome: &'a RunOutcome,
     pub(super) device: Option<&'a DeviceWindow>,
     pub(super) has_device: bool,
@@ -75,27 +75,35 @@ impl Facts<'_> {
                 "the target lies on no block device of its own (memory, network, btrfs, overlay): what a device did is not known".to_owned()
             });
         };
-        let engine = self.outcome.total.read.bytes;
+        let (read, written) = (self.outcome.total.read.bytes, self.outcome.total.write.bytes);
         let moved = Bytes(device.read_bytes.0 + device.write_bytes.0);
-        let at_edges = if self.job.ramp.is_zero() {
-            0
-        } else {
-            self.job.bs.0 * u64::from(self.job.depth_in_use()) * u64::from(self.job.numjobs)
-        };
-        if beyond(engine.0, device.read_bytes.0, at_edges) {
-            let why = if self.job.direct {
+        let direct = self.jobs.iter().all(|j| j.direct);
+        let in_flight = |j: &Job| j.bs.0 * u64::from(j.depth_in_use()) * u64::from(j.numjobs);
+        let ramp = self.jobs.iter().any(|j| !j.ramp.is_zero());
+        let at_edges = if ramp { self.jobs.iter().map(in_flight).sum() } else { 0 };
+        if beyond(read.0, device.read_bytes.0, at_edges) {
+            let why = if direct {
                 "below it something answers from memory"
             } else {
                 "the rest was served from the page cache"
             };
+            return Some(format!("the engine read {read} and the device only {}: {why}", device.read_bytes));
+        }
+        if beyond(written.0, device.write_bytes.0, at_edges) {
+            let why = if direct {
+                "below it something keeps them in memory"
+            } else {
+                "the rest is still in the page cache, or was overwritten there"
+            };
             return Some(format!(
-                "the engine read {engine} and the device only {}: {why}",
-                device.read_bytes
+                "the engine wrote {written} and the device only {}: {why}",
+                device.write_bytes
             ));
         }
-        if self.job.direct && beyond(moved.0, engine.0, at_edges) {
+        let engine = Bytes(read.0 + written.0);
+        if direct && beyond(moved.0, engine.0, at_edges) {
             return Some(format!(
-                "other I/O on {}: it moved {moved} while the engine read {engine}; the figures include the wait for it",
+                "other I/O on {}: it moved {moved} while the engine moved {engine}; the figures include the wait for it",
                 device.name
             ));
         }
@@ -104,7 +112,9 @@ impl Facts<'_> {
 
     fn cpu(&self) -> Option<String> {
         let used = self.outcome.cpu.user.seconds() + self.outcome.cpu.system.seconds();
-        let share = used / (self.outcome.window.seconds() * f64::from(self.job.numjobs)).max(1e-9);
+        let share = used
+            / (self.outcome.window.seconds() * f64::from(self.jobs.iter().map(|j| j.numjobs).sum::<u32>()))
+                .max(1e-9);
         (share > CPU_BOUND).then(|| {
             format!("{:.0}% of a CPU per worker was used: this measures the CPU, not the device; use a larger bs, or more workers (numjobs)", share * 100.0)
         })
@@ -122,7 +132,6 @@ mod tests {
     use super::*;
     use crate::sys::name::KernelName;
     use crate::sys::syscall::ThreadCpu;
-    use crate::workload::histogram::Histogram;
     use crate::workload::preset;
     use crate::workload::result::{DirectionResult, JobResult};
 
@@ -134,7 +143,8 @@ mod tests {
             window: Nanos(10_000_000_000),
             engine: String::new(),
             cpu: ThreadCpu::default(),
-            clat: Histogram::new(),
+            fairness: None,
+            promises: Vec::new(),
             failure: None,
             interrupted: false,
             warnings: Vec::new(),
@@ -156,11 +166,11 @@ mod tests {
     }
 
     fn said(change: impl Fn(&mut Job, &mut RunOutcome, &mut DeviceWindow)) -> Vec<String> {
-        let mut job = preset::find("randread-4k").unwrap().job();
+        let mut job = preset::find("randread-4k").unwrap().jobs().remove(0);
         let (mut o, mut d) = (outcome(1 << 30), device(1 << 30, 0));
         change(&mut job, &mut o, &mut d);
         Facts {
-            job: &job,
+            jobs: std::slice::from_ref(&job),
             outcome: &o,
             device: Some(&d),
             has_device: true,
@@ -191,9 +201,9 @@ mod tests {
         one("stopped by hand", said(|_, o, _| o.interrupted = true));
         one("too short", said(|_, o, _| o.window = Nanos(2_000_000_000)));
         one("of a CPU per worker", said(|_, o, _| o.cpu.system = Nanos(9_500_000_000)));
-        let (job, o) = (preset::find("dd-1m").unwrap().job(), outcome(1 << 30));
+        let (job, o) = (preset::find("dd-1m").unwrap().jobs().remove(0), outcome(1 << 30));
         let facts = |has_device, iostats, changed| Facts {
-            job: &job,
+            jobs: std::slice::from_ref(&job),
             outcome: &o,
             device: None,
             has_device,

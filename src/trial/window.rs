@@ -6,7 +6,8 @@ use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::units::Bytes;
 use crate::workload::live::Progress;
-use crate::workload::run::{Observer, RunOutcome};
+use crate::workload::outcome::RunOutcome;
+use crate::workload::run::Observer;
 
 /// Takes the counters when the run says so, and passes progress on.
 pub(super) struct Window<'a> {

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::app::fleet::Entry;
 use crate::app::layout;
 use crate::app::look;
-use crate::app::mark::Mark;
+use crate::app::mark::{self, Mark};
 use crate::app::model::Model;
 use crate::app::screens::devices::{Chosen, chosen_device, used_by_words};
 use crate::app::timeline::{Span, Window};
@@ -45,15 +45,14 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
         waiting(pen, right, entry, rates, &Time::of(model, entry, right));
     }
     below(pen, Rect { y, height: area.bottom().saturating_sub(y), ..area }, entry, rates, rows);
-    if !time.here.is_empty() {
-        let last = Rect { y: area.bottom() - 1, height: 1, ..area };
-        let words: Vec<String> = time.here.iter().map(|m| m.words()).collect();
-        let room = usize::from(area.width.saturating_sub(2));
-        // The line is theirs alone.
-        pen.line(
-            last,
-            &[piece(Role::Changed, crate::ui::text::left(&format!("  {}", words.join("; ")), room))],
-        );
+    happened(pen, Rect { y: area.bottom() - 1, height: 1, ..area }, &time.here);
+}
+
+/// What happened at the moment looked at. The line is its alone.
+fn happened(pen: &mut Pen<'_>, area: Rect, marks: &[&Mark]) {
+    if !marks.is_empty() {
+        let words = format!("  {}", mark::words(marks));
+        pen.line(area, &[piece(Role::Changed, left(&words, usize::from(area.width.saturating_sub(2))))]);
     }
 }
 
@@ -174,12 +173,30 @@ fn title(pen: &mut Pen<'_>, area: Rect, entry: &Entry, model: &Model) {
     if let Some(Chosen::Partition(_, name)) = &model.devices.chosen {
         pieces.push(piece(Role::Muted, format!("  (whole device of {name})")));
     }
-    let facts =
-        [d.dm_name.clone(), Some(d.kind.word().to_owned()), d.model.clone(), Some(d.size.to_string())];
+    let facts = [
+        d.dm_name.clone(),
+        Some(d.kind.word().to_owned()),
+        d.model.clone(),
+        d.known_size().map(|s| s.to_string()),
+    ];
     for fact in facts.into_iter().flatten().filter(|f| !f.is_empty()) {
         pieces.push(piece(Role::Muted, format!("  {fact}")));
     }
-    pen.rule(Rect { height: 1, ..area }, &pieces);
+    let row = Rect { height: 1, ..area };
+    let end = pen.rule(row, &pieces);
+    // Of the past there is no total; and with one device it would say its figures twice.
+    let several =
+        model.fleet.entries().iter().filter(|e| !e.device.unused_or_uninteresting()).nth(1).is_some();
+    if let Some(total) = model.total.as_ref().filter(|_| several && model.look.is_none()) {
+        let [read, written] = [total.read_bytes_per_s, total.write_bytes_per_s].map(|v| right(&mib(v), 6));
+        let row = Rect { width: row.width.saturating_sub(1), ..row };
+        let long = format!(" all devices read {read} write {written} MiB/s ");
+        let short = format!(" all r {read} w {written} MiB/s ");
+        let fits = |text: &String| text.len() + usize::from(end) < usize::from(row.right());
+        if let Some(text) = [long, short].into_iter().find(fits) {
+            pen.line_right(row, end + 1, &[piece(Role::Muted, text)]);
+        }
+    }
 }
 
 /// What has no chart: waiting times, sizes, the queue, and the users.

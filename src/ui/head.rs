@@ -2,8 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::look;
 use crate::app::model::{Model, Rights, Screen};
+use crate::app::{layout, look};
 use crate::config::theme::Role;
 use crate::units::{Nanos, latency};
 use unicode_width::UnicodeWidthStr;
@@ -16,19 +16,25 @@ const RECORD: usize = 24;
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let h = &model.host;
     let mut left: Vec<Piece<'_>> = vec![piece(Role::Title, "blktune")];
-    if let Some(text) = past(model) {
+    let past = past(model);
+    let few = past.is_some() && area.width < layout::WIDE;
+    if let Some(text) = past {
         left.push(piece(Role::Warning, format!("  {text}")));
     }
+    // What is not live says so first; beside it there is room for little.
     let facts = [
         h.hostname.clone(),
         if h.kernel.is_empty() { String::new() } else { format!("Linux {}", h.kernel) },
         if h.cpus == 0 { String::new() } else { format!("{} cpu", h.cpus) },
         h.user.clone(),
     ];
+    let facts = if few { &facts[..1] } else { &facts[..] };
     for fact in facts.iter().filter(|f| !f.is_empty()) {
         left.push(piece(Role::Muted, format!("  {fact}")));
     }
-    if let Some(place) = &h.place {
+    // A record was named before, and nobody expects to write to it.
+    let record = model.replay.is_some();
+    if let Some(place) = h.place.as_ref().filter(|_| !record) {
         left.push(piece(Role::Accent, format!("  {place}")));
     }
     let mut right: Vec<Piece<'_>> = Vec::new();
@@ -44,7 +50,9 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     }
     right.push(piece(Role::Muted, model.wall.clone()));
     let mut x = pen.line(area, &left);
-    if let Rights::ReadOnly(why) = &model.rights {
+    if let Rights::ReadOnly(why) = &model.rights
+        && !record
+    {
         // The reason takes the room of what matters less.
         let room = area.right().saturating_sub(x + 2);
         let text = cut(&format!("read only: {why}"), usize::from(room));

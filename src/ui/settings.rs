@@ -66,7 +66,7 @@ fn title(model: &Model, pen: &mut Pen<'_>, area: Rect, entry: &Entry) {
     if let Some(p) = &model.settings.partition {
         pieces.push(piece(Role::Warning, format!("  {p} is a partition; these belong to its whole device")));
     } else {
-        let facts = [d.dm_name.clone(), d.model.clone(), Some(d.size.to_string())];
+        let facts = [d.dm_name.clone(), d.model.clone(), d.known_size().map(|s| s.to_string())];
         for fact in facts.into_iter().flatten().filter(|f| !f.is_empty()) {
             pieces.push(piece(Role::Muted, format!("  {fact}")));
         }

@@ -4,6 +4,8 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
+use crate::sys::scratch::content;
+
 /// Alignment of every buffer: a page, which satisfies the memory alignment of every device and file system.
 pub const ALIGN: usize = 4096;
 
@@ -32,10 +34,14 @@ impl Arena {
         }
         // SAFETY: the layout has a size other than zero.
         let Some(base) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
-        // SAFETY: `base` points to `layout.size()` bytes that nobody else knows of. A pattern that is not zero also
-        // shows up if a read reports bytes that it did not deliver.
+        // SAFETY: `base` points to `layout.size()` bytes that nobody else knows of.
         unsafe { base.as_ptr().write_bytes(0xA5, layout.size()) };
-        Some(Self { base, layout, stride, size, count })
+        let mut arena = Self { base, layout, stride, size, count };
+        // Data that can not be compressed, for writes; it also shows up if a read reports bytes that it did not deliver.
+        for i in 0..count {
+            content((i as u64).wrapping_mul(1 << 32), arena.slice_mut(i));
+        }
+        Some(arena)
     }
 
     /// Size of each buffer.
@@ -60,6 +66,21 @@ impl Arena {
         assert!(index < self.count, "buffer {index} of {}", self.count);
         // SAFETY: index < count, so the offset lies inside the allocation of stride * count bytes.
         unsafe { self.base.as_ptr().add(index * self.stride) }
+    }
+
+    /// Makes the content of buffer `index` unlike that of any other write: where it goes, and a number, into every page
+    /// of it, so that no device below can keep two for one.
+    ///
+    /// # Panics
+    /// If there is no such buffer.
+    #[inline]
+    pub fn stamp(&mut self, index: usize, offset: u64, number: u64) {
+        let mark = (offset.rotate_left(20) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_ne_bytes();
+        let buffer = self.slice_mut(index);
+        for page in buffer.chunks_mut(ALIGN) {
+            let n = mark.len().min(page.len());
+            page[..n].copy_from_slice(&mark[..n]);
+        }
     }
 
     /// Buffer `index`, to be read into by this thread.

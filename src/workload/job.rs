@@ -5,8 +5,12 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::value::{between, parse_bool, parse_count, parse_size, parse_time};
-use crate::units::Bytes;
+use super::affinity::Cpus;
+use super::arrivals::RateProcess;
+use super::durability::{DropCaches, Sync};
+use super::keys::JobError;
+use super::priority::Priority;
+use crate::units::{Bytes, Nanos, events};
 
 /// The access pattern, fio's `rw`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -59,8 +63,10 @@ impl Rw {
 pub enum EngineKind {
     /// The kernel's submission and completion rings; keeps `iodepth` I/Os in flight.
     IoUring,
-    /// `pread`: one I/O at a time.
+    /// `pread` and `pwrite`: one I/O at a time.
     Psync,
+    /// None: offsets are drawn, books are kept, no I/O is issued. What it costs is what the program itself costs.
+    Null,
 }
 
 impl EngineKind {
@@ -70,12 +76,14 @@ impl EngineKind {
         match self {
             EngineKind::IoUring => "io_uring",
             EngineKind::Psync => "psync",
+            EngineKind::Null => "null",
         }
     }
 }
 
 /// A job. Every field has fio's name and meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(clippy::struct_excessive_bools)] // fio's switches, each independent of the others
 pub struct Job {
     /// What results call it: the preset's name.
     pub name: String,
@@ -87,6 +95,13 @@ pub struct Job {
     pub iodepth: u32,
     /// Workers, each a thread with a descriptor of its own.
     pub numjobs: u32,
+    /// Share of reads in a mixed pattern, percent.
+    pub rwmixread: u8,
+    /// Random offsets are drawn anew each time, so some blocks repeat before others were met. Without it every block is
+    /// met once before any is met again.
+    pub norandommap: bool,
+    /// What random offsets are multiples of; None for `bs`.
+    pub align: Option<Bytes>,
     /// Engine.
     pub engine: EngineKind,
     /// The engine was asked for by name, so another one may not take its place where the kernel lacks it.
@@ -94,6 +109,14 @@ pub struct Job {
     pub engine_required: bool,
     /// O_DIRECT, past the page cache.
     pub direct: bool,
+    /// Whether each write waits until it is safe.
+    pub sync: Sync,
+    /// `fsync` after so many writes of a worker; 0 for never.
+    pub fsync: u32,
+    /// `fdatasync` after so many writes of a worker; 0 for never.
+    pub fdatasync: u32,
+    /// `fsync` after the last write, inside the measured time.
+    pub end_fsync: bool,
     /// How much of the target is used from `offset` on; None is all of it. Also the size of a scratch file.
     pub size: Option<Bytes>,
     /// Where the used part of the target begins.
@@ -106,10 +129,29 @@ pub struct Job {
     /// Time before measuring starts, left out of every figure.
     #[serde(serialize_with = "seconds")]
     pub ramp: Duration,
+    /// Most bytes per second of a worker; see `rate_process`.
+    pub rate: Option<Bytes>,
+    /// Most I/Os per second of a worker; see `rate_process`.
+    pub rate_iops: Option<u64>,
+    /// With a rate: when I/Os are due. They are due whether or not the ones before were answered, and latency is counted
+    /// from there.
+    pub rate_process: RateProcess,
+    /// Pause between the answer to an I/O and the one that takes its place.
+    #[serde(serialize_with = "seconds")]
+    pub thinktime: Duration,
+    /// Pause before the job's first I/O.
+    #[serde(serialize_with = "seconds")]
+    pub startdelay: Duration,
+    /// I/O priority of the workers; None leaves that of the program.
+    pub prio: Option<Priority>,
+    /// CPUs that the workers may run on; None for all.
+    pub cpus_allowed: Option<Cpus>,
+    /// Latencies whose excess is counted.
+    pub limits_ms: Vec<Nanos>,
     /// Seed of the random offsets; the same seed gives the same offsets.
     pub seed: u64,
-    /// The target's pages are dropped from the page cache before the start.
-    pub drop_caches: bool,
+    /// What is dropped from the page cache before the start.
+    pub drop_caches: DropCaches,
 }
 
 fn seconds<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
@@ -124,137 +166,54 @@ pub const MAX_NUMJOBS: u32 = 1024;
 pub const MAX_BS: Bytes = Bytes(1 << 30);
 /// Most memory all buffers of a job may take.
 pub const MAX_BUFFERS: Bytes = Bytes(4 << 30);
-/// Longest runtime and ramp: thirty days.
-const MAX_TIME: Duration = Duration::from_hours(30 * 24);
-
-/// Keys of the contract that this version can not carry out. Asking for one is refused: leaving it out silently would
-/// measure something else than was asked.
-const NOT_SUPPORTED: &[&str] = &[
-    "sync",
-    "fsync",
-    "fdatasync",
-    "rate",
-    "rate_iops",
-    "rate_process",
-    "rwmixread",
-    "thinktime",
-    "startdelay",
-    "prio",
-    "cpus_allowed",
-    "end_fsync",
-    "norandommap",
-    "limits_ms",
-    "align",
-];
-
-/// The keys `--set` takes.
-pub const KEYS: &[&str] = &[
-    "rw",
-    "bs",
-    "iodepth",
-    "numjobs",
-    "engine",
-    "direct",
-    "size",
-    "offset",
-    "runtime",
-    "number_ios",
-    "ramp",
-    "seed",
-    "drop_caches",
-];
-
-/// Why a job can not be what was asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JobError {
-    /// Not of the form `KEY=VALUE`.
-    #[error("--set {0:?}: write it as KEY=VALUE, for example bs=4k")]
-    Form(String),
-    /// No such key.
-    #[error("--set {0}: no such key; the keys are {keys}", keys = KEYS.join(", "))]
-    UnknownKey(String),
-    /// A key of a later version.
-    #[error("--set {0}: not supported yet; leave it out (the keys are {keys})", keys = KEYS.join(", "))]
-    NotSupported(String),
-    /// A value that the key does not take.
-    #[error("--set {key}={value}: {why}")]
-    Value {
-        /// The key.
-        key: String,
-        /// Its value.
-        value: String,
-        /// What it takes.
-        why: String,
-    },
-    /// Values that do not go together.
-    #[error("{0}")]
-    Together(String),
-}
+/// Most I/Os a second that can be asked of a worker: beyond it the time between two is less than reading a clock takes.
+pub const MAX_RATE_IOPS: u64 = 10_000_000;
 
 impl Job {
-    /// Changes one field by `KEY=VALUE`, the form of `--set`.
-    ///
-    /// # Errors
-    /// An unknown key, one that is not supported yet, or a value the key does not take.
-    pub fn set(&mut self, assignment: &str) -> Result<(), JobError> {
-        let shown = crate::sys::attr::clean(assignment.as_bytes());
-        let (key, value) = shown.split_once('=').ok_or_else(|| JobError::Form(shown.clone()))?;
-        let (key, value) = (key.trim(), value.trim());
-        if NOT_SUPPORTED.contains(&key) {
-            return Err(JobError::NotSupported(key.to_owned()));
-        }
-        if !KEYS.contains(&key) {
-            return Err(JobError::UnknownKey(key.to_owned()));
-        }
-        self.set_value(key, value).map_err(|why| JobError::Value {
-            key: key.to_owned(),
-            value: value.to_owned(),
-            why,
-        })
-    }
-
-    fn set_value(&mut self, key: &str, value: &str) -> Result<(), String> {
-        match key {
-            "rw" => self.rw = parse_rw(value)?,
-            "bs" => self.bs = between(parse_size(value)?, Bytes(1), MAX_BS)?,
-            "iodepth" => self.iodepth = between(parse_count(value)?, 1, MAX_IODEPTH)?,
-            "numjobs" => self.numjobs = between(parse_count(value)?, 1, MAX_NUMJOBS)?,
-            "engine" => (self.engine, self.engine_required) = (parse_engine(value)?, true),
-            "direct" => self.direct = parse_bool(value)?,
-            "size" => self.size = Some(between(parse_size(value)?, Bytes(1), Bytes(u64::MAX))?),
-            "offset" => self.offset = parse_size(value)?,
-            "runtime" => self.runtime = within(parse_time(value)?, Duration::from_millis(1))?,
-            "number_ios" => self.number_ios = Some(between(parse_count(value)?, 1, u64::MAX)?),
-            "ramp" => self.ramp = within(parse_time(value)?, Duration::ZERO)?,
-            "seed" => self.seed = parse_count(value)?,
-            "drop_caches" => self.drop_caches = parse_bool(value)?,
-            // `set` lets only the keys above through.
-            _ => return Err("no such key".to_owned()),
-        }
-        Ok(())
-    }
-
     /// Whether the fields go together.
     ///
     /// # Errors
-    /// More buffer memory than [`MAX_BUFFERS`], or fewer I/Os in all than workers.
+    /// What contradicts what, and what to change.
     pub fn check(&self) -> Result<(), JobError> {
+        let wrong = |text: String| Err(JobError::Together(text));
         let buffers = u128::from(self.bs.0) * u128::from(self.depth_in_use()) * u128::from(self.numjobs);
         if buffers > u128::from(MAX_BUFFERS.0) {
-            return Err(JobError::Together(format!(
+            return wrong(format!(
                 "bs {} x iodepth {} x numjobs {} needs more than {MAX_BUFFERS} of buffers; ask for less of one of them",
                 self.bs,
                 self.depth_in_use(),
                 self.numjobs
-            )));
+            ));
         }
-        match self.number_ios {
-            Some(n) if n < u64::from(self.numjobs) => Err(JobError::Together(format!(
+        if let Some(n) = self.number_ios.filter(|n| *n < u64::from(self.numjobs)) {
+            return wrong(format!(
                 "number_ios {n} is less than numjobs {}: not every worker would have an I/O to do",
                 self.numjobs
-            ))),
-            _ => Ok(()),
+            ));
         }
+        if self.align.is_some() && !self.rw.random() {
+            return wrong(format!("align is for random offsets, and rw={} is sequential", self.rw.word()));
+        }
+        if self.rate.is_some() && self.rate_iops.is_some() {
+            return wrong("rate and rate_iops limit the same thing; give one of them".to_owned());
+        }
+        if self.arrivals_per_s().is_some() && !self.thinktime.is_zero() {
+            return wrong(
+                "a rate says when I/Os are due, thinktime makes that depend on the answers; give one of them"
+                    .to_owned(),
+            );
+        }
+        if self.fsync > 0 && self.fdatasync > 0 {
+            return wrong("fsync and fdatasync exclude one another; give one of them".to_owned());
+        }
+        let flushes = self.fsync > 0 || self.fdatasync > 0 || self.end_fsync || self.sync != Sync::None;
+        if flushes && !self.rw.writes() {
+            return wrong(format!(
+                "rw={} writes nothing, so there is nothing to make safe; leave sync, fsync, fdatasync and end_fsync out",
+                self.rw.word()
+            ));
+        }
+        Ok(())
     }
 
     /// I/Os each worker really keeps in flight: `iodepth`, but one with psync, whatever was asked.
@@ -262,7 +221,28 @@ impl Job {
     pub const fn depth_in_use(&self) -> u32 {
         match self.engine {
             EngineKind::IoUring => self.iodepth,
-            EngineKind::Psync => 1,
+            EngineKind::Psync | EngineKind::Null => 1,
+        }
+    }
+
+    /// I/Os due per second and worker: an open loop. None for a closed loop, where each I/O waits for an answer.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // a rate
+    pub fn arrivals_per_s(&self) -> Option<f64> {
+        match (self.rate_iops, self.rate) {
+            (Some(iops), _) => Some(iops as f64),
+            (None, Some(rate)) => Some(rate.0 as f64 / self.bs.0 as f64),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether reads are among its I/Os.
+    #[must_use]
+    pub const fn reads(&self) -> bool {
+        match self.rw {
+            Rw::Read | Rw::RandRead => true,
+            Rw::Write | Rw::RandWrite => false,
+            Rw::Rw | Rw::RandRw => self.rwmixread > 0,
         }
     }
 }
@@ -280,142 +260,27 @@ impl fmt::Display for Job {
             self.iodepth,
             self.numjobs,
             self.engine.word()
-        )
-    }
-}
-
-fn parse_rw(text: &str) -> Result<Rw, String> {
-    Ok(match text {
-        "read" => Rw::Read,
-        "randread" => Rw::RandRead,
-        "write" => Rw::Write,
-        "randwrite" => Rw::RandWrite,
-        "rw" | "readwrite" => Rw::Rw,
-        "randrw" => Rw::RandRw,
-        _ => return Err("it is one of read, randread, write, randwrite, rw, randrw".to_owned()),
-    })
-}
-
-fn parse_engine(text: &str) -> Result<EngineKind, String> {
-    match text {
-        "io_uring" => Ok(EngineKind::IoUring),
-        "psync" => Ok(EngineKind::Psync),
-        "null" | "fio" => Err("not supported yet; use io_uring or psync".to_owned()),
-        _ => Err("it is io_uring or psync".to_owned()),
-    }
-}
-
-fn within(value: Duration, least: Duration) -> Result<Duration, String> {
-    if value < least {
-        Err(format!("it is at least {} ms", least.as_millis()))
-    } else if value > MAX_TIME {
-        Err("it is at most 30 days".to_owned())
-    } else {
-        Ok(value)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workload::preset;
-    use proptest::prelude::*;
-
-    fn job() -> Job {
-        preset::find("randread-4k").unwrap().job()
-    }
-
-    #[test]
-    fn every_key_lands_in_its_field() {
-        let mut j = job();
-        for a in [
-            "rw=read",
-            "bs=128k",
-            "iodepth=7",
-            "numjobs=3",
-            "engine=io_uring",
-            "direct=0",
-            "size=1GiB",
-            "offset=4KiB",
-            "runtime=1.5s",
-            "number_ios=99",
-            "ramp=250ms",
-            "seed=5",
-            "drop_caches=true",
-        ] {
-            j.set(a).unwrap();
+        )?;
+        if let (Rw::Rw | Rw::RandRw, share) = (self.rw, self.rwmixread) {
+            write!(f, ", {share}% reads")?;
         }
-        let want = Job {
-            name: j.name.clone(),
-            rw: Rw::Read,
-            bs: Bytes(131_072),
-            iodepth: 7,
-            numjobs: 3,
-            engine: EngineKind::IoUring,
-            engine_required: true,
-            direct: false,
-            size: Some(Bytes(1 << 30)),
-            offset: Bytes(4096),
-            runtime: Duration::from_millis(1500),
-            number_ios: Some(99),
-            ramp: Duration::from_millis(250),
-            seed: 5,
-            drop_caches: true,
-        };
-        assert_eq!(j, want);
-    }
-
-    #[test]
-    fn what_is_not_supported_is_refused_by_name_and_changes_nothing() {
-        let before = job();
-        for key in NOT_SUPPORTED {
-            let mut j = before.clone();
-            let e = j.set(&format!("{key}=1")).unwrap_err().to_string();
-            assert!(e.contains(key) && e.contains("not supported yet"), "{e}");
-            assert_eq!(j, before);
+        if self.sync != Sync::None {
+            write!(f, ", sync={}", self.sync.word())?;
         }
-        let e = job().set("engine=fio").unwrap_err().to_string();
-        assert!(e.contains("engine=fio") && e.contains("not supported yet"), "{e}");
-    }
-
-    #[test]
-    fn a_wrong_value_names_the_key_and_what_it_takes() {
-        for (a, part) in [
-            ("bs=0", "from 1 B"),
-            ("bs=4q", "powers of 1024"),
-            ("iodepth=0", "from 1 to 4096"),
-            ("direct=yes", "true or false"),
-            ("runtime=0s", "at least 1 ms"),
-            ("runtime=1h", "ms, s or m"),
-            ("number_ios=-1", "whole number"),
-            ("bs", "KEY=VALUE"),
-            ("blocksize=4k", "no such key"),
-            ("size=99999999999999999999", "too large"),
-            ("rw=trim", "randread"),
-            ("runtime=44000m", "30 days"),
-            ("runtime=1.2.3s", "as 500ms"),
-            ("seed=99999999999999999999", "too large"),
-        ] {
-            let e = job().set(a).unwrap_err().to_string();
-            assert!(e.contains(part) && e.contains(a.split('=').next().unwrap()), "{a}: {e}");
+        for (name, every) in [("fsync", self.fsync), ("fdatasync", self.fdatasync)] {
+            if every > 0 {
+                write!(f, ", {name} every {every}")?;
+            }
         }
-    }
-
-    #[test]
-    fn too_much_memory_is_refused_before_it_is_taken() {
-        let mut j = job();
-        for a in ["engine=io_uring", "bs=1g", "iodepth=4096"] {
-            j.set(a).unwrap();
+        if let Some(rate) = self.arrivals_per_s() {
+            write!(f, ", {} I/Os/s asked of each worker ({})", events(rate), self.rate_process.word())?;
         }
-        assert!(j.check().unwrap_err().to_string().contains("buffers"));
-        j.set("engine=psync").unwrap();
-        assert_eq!(j.check(), Ok(()));
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_survived(s in ".*") {
-            let _ = job().set(&s);
+        if !self.thinktime.is_zero() {
+            write!(f, ", thinktime {:?}", self.thinktime)?;
         }
+        if let Some(prio) = self.prio {
+            write!(f, ", prio {prio}")?;
+        }
+        Ok(())
     }
 }

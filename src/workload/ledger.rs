@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 
-use super::histogram::Histogram;
+use super::arrivals::Arrivals;
+use super::figures::Figures;
+use super::io::{Direction, Io};
 use crate::sys::syscall::{ThreadCpu, thread_cpu};
 use crate::units::Nanos;
 
@@ -26,47 +28,23 @@ pub const PATIENCE_STOPPED: Nanos = Nanos(5_000_000_000);
 /// An I/O that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoFailure {
-    /// Where in the target.
-    pub offset: u64,
+    /// The I/O.
+    pub io: Io,
     /// The kernel's answer; None where the target ended before the block did.
     pub errno: Option<i32>,
 }
 
 impl std::fmt::Display for IoFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let doing = match self.io.direction {
+            Direction::Read => "reading",
+            Direction::Write => "writing",
+        };
+        write!(f, "{doing} at offset {}: ", self.io.offset)?;
         match self.errno {
-            Some(e) => {
-                write!(f, "reading at offset {}: {}", self.offset, std::io::Error::from_raw_os_error(e))
-            }
-            None => write!(f, "reading at offset {}: end of file; the target became shorter", self.offset),
+            Some(e) => write!(f, "{}", std::io::Error::from_raw_os_error(e)),
+            None => f.write_str("end of file; the target became shorter"),
         }
-    }
-}
-
-/// What was counted since the last hand-over.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// Completion latencies; their count is the number of I/Os.
-    pub clat: Histogram,
-    /// Data read.
-    pub bytes: u64,
-    /// I/Os that failed.
-    pub errors: u64,
-}
-
-impl Figures {
-    /// Adds all of `other`.
-    pub fn merge(&mut self, other: &Figures) {
-        self.clat.merge(&other.clat);
-        self.bytes += other.bytes;
-        self.errors += other.errors;
-    }
-
-    /// Empties it, keeping its memory.
-    pub fn clear(&mut self) {
-        self.clat.clear();
-        self.bytes = 0;
-        self.errors = 0;
     }
 }
 
@@ -123,6 +101,8 @@ pub struct WorkerEnd {
 pub struct Plan {
     /// When measuring starts, `CLOCK_MONOTONIC`.
     pub opens: Nanos,
+    /// When this worker issues its first I/O, if that is later than at once.
+    pub starts: Nanos,
     /// When nothing is issued any more.
     pub ends: Nanos,
     /// I/Os this worker may count; `u64::MAX` for no limit.
@@ -217,13 +197,54 @@ impl Ledger {
 
     /// An I/O completed whole, `ns` after it was issued.
     #[inline]
-    pub fn done(&mut self, ns: u64, bytes: u64) {
+    pub fn done(&mut self, direction: Direction, ns: u64, bytes: u64) {
         if self.skip == 0 {
-            self.figures.clat.record(ns);
-            self.figures.bytes += bytes;
+            let side = self.figures.side_mut(direction);
+            side.clat.record(ns);
+            side.bytes += bytes;
         } else {
             self.skip -= 1;
         }
+    }
+
+    /// An I/O of an open loop completed whole: it was due, was issued `waited` ns later, and answered `ns` after that.
+    #[inline]
+    pub fn done_open(&mut self, direction: Direction, waited: u64, ns: u64, bytes: u64) {
+        if self.skip == 0
+            && let Some(waits) = self.figures.waits_mut(direction)
+        {
+            waits.slat.record(waited);
+            waits.lat.record(waited + ns);
+        }
+        self.done(direction, ns, bytes);
+    }
+
+    /// An `fsync` or `fdatasync` took this long. It is no I/O of the job and takes nothing from its quota.
+    #[inline]
+    pub fn flushed(&mut self, ns: u64) {
+        if self.opened.is_some() {
+            self.figures.flush.record(ns);
+        }
+    }
+
+    /// What was due in the window and never started; of an open loop, at its end.
+    pub fn not_started(&mut self, arrivals: &Arrivals) {
+        // A quota or a stop ends it early, and what came later was not asked for.
+        if !self.stopped && !self.gave_up && self.plan.quota == u64::MAX && self.opened.is_some() {
+            self.figures.not_started += arrivals.clone().outstanding(self.plan.ends);
+        }
+    }
+
+    /// When the first I/O may be issued.
+    #[must_use]
+    pub const fn starts(&self) -> Nanos {
+        self.plan.starts
+    }
+
+    /// When nothing more is issued.
+    #[must_use]
+    pub const fn ends(&self) -> Nanos {
+        self.plan.ends
     }
 
     /// An I/O failed.
@@ -232,11 +253,11 @@ impl Ledger {
         self.failure.get_or_insert(failure);
         self.errors += 1;
         if self.skip == 0 {
-            self.figures.errors += 1;
+            self.figures.side_mut(failure.io.direction).errors += 1;
         } else {
             self.skip -= 1;
         }
-        let nothing_else = self.counted == 0 && self.figures.clat.count() == 0 && self.opened.is_some();
+        let nothing_else = self.counted == 0 && self.figures.ios() == 0 && self.opened.is_some();
         if self.errors > MOST_ERRORS || (self.errors >= MOST_ERRORS_AT_START && nothing_else) {
             self.give_up();
         }
@@ -296,12 +317,12 @@ impl Ledger {
             return;
         };
         std::mem::swap(&mut full, &mut self.figures);
-        self.counted += full.clat.count();
+        self.counted += full.ios();
         let report = Report::Figures { worker: self.worker, from, to: now, figures: full };
         if let Err(TrySendError::Full(r) | TrySendError::Disconnected(r)) = self.reports.try_send(report)
             && let Report::Figures { mut figures, .. } = r
         {
-            self.counted -= figures.clat.count();
+            self.counted -= figures.ios();
             std::mem::swap(&mut figures, &mut self.figures);
             self.spare = Some(figures);
         }
@@ -334,14 +355,23 @@ pub(super) fn alone(
     let (reports_tx, reports) = crossbeam_channel::bounded(4);
     let (spares, spares_rx) = crossbeam_channel::bounded(1);
     let halt = Arc::new(AtomicBool::new(false));
-    let plan = Plan { opens: Nanos(0), ends, quota, patience };
-    (Ledger::new(0, plan, halt.clone(), reports_tx, spares_rx, Box::default()), reports, spares, halt)
+    let plan = Plan { opens: Nanos(0), starts: Nanos(0), ends, quota, patience };
+    (
+        Ledger::new(0, plan, halt.clone(), reports_tx, spares_rx, Box::new(Figures::new(true))),
+        reports,
+        spares,
+        halt,
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crossbeam_channel::bounded;
+
+    const fn read_at(offset: u64) -> Io {
+        Io { offset, direction: Direction::Read }
+    }
 
     fn ledger(ramp: bool, quota: u64) -> (Ledger, Receiver<Report>, Sender<Box<Figures>>, Arc<AtomicBool>) {
         let (reports_tx, reports) = bounded(4);
@@ -350,6 +380,7 @@ mod tests {
         let halt = Arc::new(AtomicBool::new(false));
         let plan = Plan {
             opens: Nanos(if ramp { 1000 } else { 0 }),
+            starts: Nanos(0),
             ends: Nanos::SECOND,
             quota,
             patience: PATIENCE,
@@ -372,12 +403,12 @@ mod tests {
                 }
                 now += 300;
                 l.tick(Nanos(now), in_flight);
-                l.done(300, 1);
+                l.done(Direction::Read, 300, 1);
                 in_flight -= 1;
             }
             let end = l.close(Nanos(now), None);
             assert_eq!(
-                (end.figures.clat.count(), end.figures.bytes),
+                (end.figures.ios(), end.figures.bytes()),
                 (quota, quota),
                 "quota {quota} depth {depth}"
             );
@@ -389,15 +420,15 @@ mod tests {
     fn the_ramp_counts_nothing_and_the_end_stops_issuing() {
         let (mut l, ..) = ledger(true, u64::MAX);
         l.tick(Nanos(500), 1);
-        l.done(100, 4096);
+        l.done(Direction::Read, 100, 4096);
         l.tick(Nanos(1000), 1);
-        l.done(200, 4096);
+        l.done(Direction::Read, 200, 4096);
         assert!(l.may_issue());
         l.tick(Nanos::SECOND, 1);
         assert!(!l.may_issue());
-        l.done(300, 4096);
+        l.done(Direction::Read, 300, 4096);
         let end = l.close(Nanos::SECOND, None);
-        assert_eq!((end.figures.clat.count(), end.figures.bytes, end.opened), (2, 8192, Some(Nanos(1000))));
+        assert_eq!((end.figures.ios(), end.figures.bytes(), end.opened), (2, 8192, Some(Nanos(1000))));
     }
 
     #[test]
@@ -405,19 +436,19 @@ mod tests {
         let (mut l, reports, spares, _halt) = ledger(false, u64::MAX);
         let mut got = 0;
         for tenth in 1..=8u64 {
-            l.done(50, 1);
+            l.done(Direction::Read, 50, 1);
             l.tick(Nanos(10 + tenth * HAND_OVER.0), 0);
             // The collector sleeps through the first half.
             if tenth > 4 {
                 while let Ok(Report::Figures { mut figures, .. }) = reports.try_recv() {
-                    got += figures.clat.count();
+                    got += figures.ios();
                     figures.clear();
                     spares.send(figures).unwrap();
                 }
             }
         }
         assert!(got > 0, "nothing was handed over");
-        assert_eq!(got + l.close(Nanos::SECOND, None).figures.clat.count(), 8);
+        assert_eq!(got + l.close(Nanos::SECOND, None).figures.ios(), 8);
     }
 
     #[test]
@@ -425,11 +456,11 @@ mod tests {
         let (mut l, _r, _s, halt) = ledger(false, u64::MAX);
         for i in 0..MOST_ERRORS_AT_START {
             assert!(l.may_issue(), "gave up after {i}");
-            l.failed(IoFailure { offset: i * 4096, errno: Some(libc::EIO) });
+            l.failed(IoFailure { io: read_at(i * 4096), errno: Some(libc::EIO) });
         }
         assert!(!l.may_issue() && halt.load(Ordering::Relaxed));
         let end = l.close(Nanos(20), None);
-        assert_eq!(end.failure, Some(IoFailure { offset: 0, errno: Some(libc::EIO) }));
+        assert_eq!(end.failure, Some(IoFailure { io: read_at(0), errno: Some(libc::EIO) }));
         assert!(end.gave_up && end.failure.unwrap().to_string().contains("offset 0: Input/output error"));
     }
 
@@ -437,11 +468,11 @@ mod tests {
     fn a_hundred_failures_among_successes_are_borne() {
         let (mut l, ..) = ledger(false, u64::MAX);
         for i in 0..MOST_ERRORS {
-            l.done(1, 1);
-            l.failed(IoFailure { offset: i, errno: None });
+            l.done(Direction::Read, 1, 1);
+            l.failed(IoFailure { io: read_at(i), errno: None });
         }
         assert!(l.may_issue());
-        l.failed(IoFailure { offset: 0, errno: None });
+        l.failed(IoFailure { io: read_at(0), errno: None });
         assert!(!l.may_issue());
     }
 

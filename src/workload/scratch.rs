@@ -18,7 +18,7 @@ const DEFAULT: Bytes = Bytes(1 << 30);
 /// Less than this says nothing of a device: its own cache holds it.
 const LEAST: u64 = 16 << 20;
 
-/// Makes a scratch file in `dir` for a job, writes all of it with data that can not be compressed, brings it to the
+/// Makes a scratch file in `dir` for jobs, writes all of it with data that can not be compressed, brings it to the
 /// device and drops it from the page cache. A file that was only allocated would be read as zeroes from memory, without
 /// touching the device.
 ///
@@ -27,13 +27,13 @@ const LEAST: u64 = 16 << 20;
 pub fn make(
     root: &SysRoot,
     dir: &Path,
-    job: &Job,
+    jobs: &[Job],
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Target, TargetError> {
     let shown = clean(dir.to_string_lossy().as_bytes());
     let free = scratch::free_space(dir).map_err(|e| TargetError::Open(shown.clone(), e))?;
-    let size = size_for(&shown, job, free)?;
+    let size = size_for(&shown, jobs, free)?;
     let file =
         scratch::nameless(dir).map_err(|e| TargetError::NoScratch(format!("{e}; give another directory")))?;
     let began = SystemClock.monotonic();
@@ -48,13 +48,17 @@ pub fn make(
     Target::of(root, file.into(), TargetKind::Scratch, format!("scratch file in {shown}"))
 }
 
-fn size_for(shown: &str, job: &Job, free: Bytes) -> Result<Bytes, TargetError> {
+fn size_for(shown: &str, jobs: &[Job], free: Bytes) -> Result<Bytes, TargetError> {
     let most = scratch::largest(free).0;
-    let one_block = job.bs.0.saturating_mul(u64::from(job.numjobs));
-    let size = match job.size {
-        Some(asked) => asked.0.saturating_add(job.offset.0),
-        None => DEFAULT.0.min(most).max(LEAST.max(one_block).saturating_add(job.offset.0)),
+    let default = DEFAULT.0.min(most);
+    let of_one = |job: &Job| {
+        if let Some(asked) = job.size {
+            return asked.0.saturating_add(job.offset.0);
+        }
+        let one_block_each = job.bs.0.saturating_mul(u64::from(job.numjobs));
+        default.max(LEAST.max(one_block_each).saturating_add(job.offset.0))
     };
+    let size = jobs.iter().map(of_one).max().unwrap_or(default);
     if size > most {
         return Err(TargetError::NoScratch(format!(
             "{shown}: a scratch file of {} is too much for the {} that are free: at most a tenth is used and 1 GiB left, that is {}; give another directory, or a size that fits (--set size=)",
@@ -90,15 +94,18 @@ mod tests {
 
     #[test]
     fn a_tenth_of_the_free_space_and_a_gib_left() {
-        let mut job = preset::find("randread-4k").unwrap().job();
+        let mut job = preset::find("randread-4k").unwrap().jobs().remove(0);
         let gib = 1u64 << 30;
-        assert_eq!(size_for("d", &job, Bytes(100 * gib)).unwrap(), DEFAULT);
-        assert_eq!(size_for("d", &job, Bytes(5 * gib)).unwrap(), Bytes(gib / 2));
-        assert_eq!(size_for("d", &job, Bytes(gib + 100 * (1 << 20))).unwrap(), Bytes(100 << 20));
-        let e = size_for("d", &job, Bytes(gib + (1 << 20))).unwrap_err().to_string();
+        assert_eq!(size_for("d", std::slice::from_ref(&job), Bytes(100 * gib)).unwrap(), DEFAULT);
+        assert_eq!(size_for("d", std::slice::from_ref(&job), Bytes(5 * gib)).unwrap(), Bytes(gib / 2));
+        assert_eq!(
+            size_for("d", std::slice::from_ref(&job), Bytes(gib + 100 * (1 << 20))).unwrap(),
+            Bytes(100 << 20)
+        );
+        let e = size_for("d", std::slice::from_ref(&job), Bytes(gib + (1 << 20))).unwrap_err().to_string();
         assert!(e.contains("1 GiB left") && e.contains("another directory"), "{e}");
         job.set("size=2g").unwrap();
-        assert_eq!(size_for("d", &job, Bytes(100 * gib)).unwrap(), Bytes(2 * gib));
-        assert!(size_for("d", &job, Bytes(10 * gib)).is_err());
+        assert_eq!(size_for("d", std::slice::from_ref(&job), Bytes(100 * gib)).unwrap(), Bytes(2 * gib));
+        assert!(size_for("d", std::slice::from_ref(&job), Bytes(10 * gib)).is_err());
     }
 }

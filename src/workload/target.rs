@@ -9,9 +9,11 @@ use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 
 use super::buffer::Arena;
-use super::engine::Source;
+use super::durability::Sync;
+use super::engine::{Flush, FlushCall, Source};
 use super::job::Job;
 use super::pattern::Region;
+use super::priority::Priority;
 use crate::sys::attr::clean;
 use crate::sys::device::DevNum;
 use crate::sys::inventory;
@@ -64,7 +66,7 @@ pub enum TargetError {
     Misaligned {
         /// The target.
         shown: String,
-        /// `bs` or `offset`.
+        /// `bs`, `offset` or `align`.
         what: &'static str,
         /// Its value.
         value: u64,
@@ -111,6 +113,7 @@ pub struct Target {
     pub step: u32,
     fd: OwnedFd,
     reopen: PathBuf,
+    writable: bool,
 }
 
 impl Target {
@@ -170,7 +173,16 @@ impl Target {
         };
         let size = Bytes(rustix::fs::seek(&fd, SeekFrom::End(0)).map_err(io("asking for its size"))?);
         let reopen = root.proc("self/fd").join(fd.as_raw_fd().to_string());
-        Ok(Self { backing: backing(root, DevNum::of_rdev(number)), shown, kind, size, step, fd, reopen })
+        Ok(Self {
+            backing: backing(root, DevNum::of_rdev(number)),
+            shown,
+            kind,
+            size,
+            step,
+            fd,
+            reopen,
+            writable: kind == TargetKind::Scratch,
+        })
     }
 
     /// The part of the target that a job uses, in whole blocks.
@@ -182,7 +194,8 @@ impl Target {
             if self.step == 0 {
                 return Err(TargetError::NoDirect(self.shown.clone()));
             }
-            for (what, value) in [("bs", job.bs.0), ("offset", job.offset.0)] {
+            let align = job.align.map_or(job.bs.0, |a| a.0);
+            for (what, value) in [("bs", job.bs.0), ("offset", job.offset.0), ("align", align)] {
                 if !value.is_multiple_of(u64::from(self.step)) {
                     return Err(TargetError::Misaligned {
                         shown: self.shown.clone(),
@@ -204,21 +217,44 @@ impl Target {
             })
     }
 
+    /// Whether a job may write to it: only to what was made for the run.
+    #[must_use]
+    pub const fn may_write(&self) -> bool {
+        self.writable
+    }
+
     /// A descriptor for one worker: the very file that was checked, opened once more.
     ///
     /// # Errors
     /// A file system without direct I/O; no more descriptors.
     pub fn source(&self, job: &Job) -> Result<Source, TargetError> {
-        let direct = if job.direct { OFlags::DIRECT } else { OFlags::empty() };
+        let mut flags = if job.rw.writes() && self.writable { OFlags::RDWR } else { OFlags::RDONLY };
+        if job.direct {
+            flags |= OFlags::DIRECT;
+        }
+        flags |= match job.sync {
+            Sync::None => OFlags::empty(),
+            Sync::Dsync => OFlags::DSYNC,
+            Sync::Sync => OFlags::SYNC,
+        };
         // Without O_NONBLOCK: io_uring would answer EAGAIN instead of waiting.
-        let fd =
-            match rustix::fs::open(&self.reopen, OFlags::RDONLY | OFlags::CLOEXEC | direct, Mode::empty()) {
-                Ok(fd) => fd,
-                Err(Errno::INVAL) if job.direct => return Err(TargetError::NoDirect(self.shown.clone())),
-                Err(e) => return Err(TargetError::Open(self.shown.clone(), e.into())),
-            };
-        let bs = u32::try_from(job.bs.0).unwrap_or(u32::MAX);
-        Ok(Source { fd, bs, step: if job.direct { self.step.max(1) } else { 1 } })
+        let fd = match rustix::fs::open(&self.reopen, flags | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::INVAL) if job.direct => return Err(TargetError::NoDirect(self.shown.clone())),
+            Err(e) => return Err(TargetError::Open(self.shown.clone(), e.into())),
+        };
+        let (call, every) = match job.fdatasync {
+            0 => (FlushCall::Fsync, job.fsync),
+            n => (FlushCall::Fdatasync, n),
+        };
+        Ok(Source {
+            fd,
+            bs: u32::try_from(job.bs.0).unwrap_or(u32::MAX),
+            step: if job.direct { self.step.max(1) } else { 1 },
+            flush: Flush { call, every },
+            end_fsync: job.end_fsync,
+            ioprio: job.prio.map_or(0, Priority::value),
+        })
     }
 
     /// Tries one direct read, before anything is counted: some file systems take the flag and refuse the read. Other

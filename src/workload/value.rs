@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 
 /// A flag.
 ///
@@ -90,6 +90,25 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
         ns += part * unit_ns / 10u128.pow(digits);
     }
     u64::try_from(ns).map(Duration::from_nanos).map_err(|_| "the time is too long".to_owned())
+}
+
+/// Latencies in ms, a list with commas (`1,10,100`), at most sixteen; in ascending order.
+///
+/// # Errors
+/// What such a list looks like.
+pub fn parse_limits(text: &str) -> Result<Vec<Nanos>, String> {
+    let one = |t: &str| parse_time(&format!("{}ms", t.trim())).map(Nanos::from);
+    let mut limits = text
+        .split(',')
+        .map(one)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|_| "it is a list of milliseconds, as 1,10,100".to_owned())?;
+    if limits.len() > 16 || limits.contains(&Nanos(0)) {
+        return Err("it is a list of at most sixteen times above 0".to_owned());
+    }
+    limits.sort();
+    limits.dedup();
+    Ok(limits)
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ use blktune::sys::queue::{Attribute, QueueState, SchedulerList};
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
 use blktune::units::{Bytes, Kib, Nanos};
-use blktune::workload::job::{EngineKind, Job, Rw};
+use blktune::workload::job::{Job, Rw};
+use blktune::workload::preset;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -165,6 +166,7 @@ pub fn rates(
 /// A sample's rates: the NVMe device and what is on it busy with `load` of its most, the disk reading on, the rest idle.
 pub fn sample(devices: &[Device], load: f64) -> Message {
     let mut rows = Vec::new();
+    let (mut read, mut written) = (0.0, 0.0);
     for d in devices {
         let figures = match d.name().kernel().as_str() {
             "nvme0n1" | "dm-0" => rates(8421.0 * load, 4096.0, 300.0 * load, 16384.0, 0.11, 34.0),
@@ -176,9 +178,14 @@ pub fn sample(devices: &[Device], load: f64) -> Message {
             let own = if busy { figures.clone() } else { rates(0.0, 0.0, 0.0, 0.0, 0.0, 0.0) };
             rows.push((RowKey { devnum: p.devnum.unwrap(), name: p.name.clone() }, own));
         }
+        if d.built_on.is_empty() {
+            read += figures.read_bytes_per_s.unwrap();
+            written += figures.write_bytes_per_s.unwrap();
+        }
         rows.push((RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, figures));
     }
-    Message::Rates { at: Nanos(0), when: When::default(), rows, total: None }
+    let total = Rates { read_bytes_per_s: Some(read), write_bytes_per_s: Some(written), ..Rates::default() };
+    Message::Rates { at: Nanos(0), when: When::default(), rows, total: Some(Box::new(total)) }
 }
 
 /// A queue with the given scheduler and what goes with it.
@@ -219,23 +226,10 @@ pub fn queue(active: &str, read_ahead: u64) -> QueueState {
 }
 
 pub fn job(name: &str, rw: Rw, bs: u64, iodepth: u32) -> Job {
-    Job {
-        name: name.to_owned(),
-        rw,
-        bs: Bytes(bs),
-        iodepth,
-        numjobs: 1,
-        engine: EngineKind::IoUring,
-        engine_required: false,
-        direct: true,
-        size: None,
-        offset: Bytes(0),
-        runtime: Duration::from_secs(10),
-        number_ios: None,
-        ramp: Duration::from_secs(2),
-        seed: 1,
-        drop_caches: false,
-    }
+    let mut job = preset::find("randread-4k-qd32").unwrap().jobs().remove(0);
+    (job.name, job.rw) = (name.to_owned(), rw);
+    (job.bs, job.iodepth, job.ramp) = (Bytes(bs), iodepth, Duration::from_secs(2));
+    job
 }
 
 pub fn presets() -> Vec<PresetRow> {

@@ -135,9 +135,9 @@ pub fn finished(width: u16, height: u16) -> Screen {
             max: us(8800),
             ..LatencySummary::default()
         }),
-        errors: 0,
+        ..DirectionResult::default()
     };
-    let all = JobResult { name: "all".to_owned(), read, write: DirectionResult::default() };
+    let all = JobResult { name: "all".to_owned(), read, ..JobResult::default() };
     let result = TrialResult {
         target: "/dev/sdb".to_owned(),
         asked: vec![job("randread-4k-qd32", Rw::RandRead, 4096, 32)],
@@ -145,6 +145,8 @@ pub fn finished(width: u16, height: u16) -> Screen {
         window_s: 10.0,
         jobs: vec![all.clone()],
         total: all,
+        fairness: None,
+        promises: Vec::new(),
         device: Some(DeviceWindow {
             name: name("sdb"),
             read_ios: 1_071_000,

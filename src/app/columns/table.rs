@@ -183,6 +183,20 @@ pub const TABLE: &[Column] = &[
         |r| r.write_await_ms,
     ),
     rates(
+        ColumnId::DiscardAwait,
+        ("discard_await", "d_await", 7),
+        Measure::Millis,
+        "mean time of a discard, ms",
+        |r| r.discard_await_ms,
+    ),
+    rates(
+        ColumnId::FlushAwait,
+        ("flush_await", "f_await", 7),
+        Measure::Millis,
+        "mean time of a flush, ms",
+        |r| r.flush_await_ms,
+    ),
+    rates(
         ColumnId::ReadSize,
         ("read_size", "r-size", 6),
         Measure::Bytes,
@@ -197,6 +211,13 @@ pub const TABLE: &[Column] = &[
         |r| r.write_size_bytes,
     ),
     rates(
+        ColumnId::DiscardSize,
+        ("discard_size", "d-size", 6),
+        Measure::Bytes,
+        "mean size of a discard at the device",
+        |r| r.discard_size_bytes,
+    ),
+    rates(
         ColumnId::ReadMerged,
         ("read_merged", "rrqm%", 5),
         Measure::Percent,
@@ -209,6 +230,13 @@ pub const TABLE: &[Column] = &[
         Measure::Percent,
         "share of writes that were merged into a waiting request",
         |r| r.write_merged_pct,
+    ),
+    rates(
+        ColumnId::DiscardMerged,
+        ("discard_merged", "drqm%", 5),
+        Measure::Percent,
+        "share of discards that were merged into a waiting request",
+        |r| r.discard_merged_pct,
     ),
     rates(
         ColumnId::QueueLength,
@@ -320,10 +348,12 @@ fn name(of: Subject<'_>) -> Cell<'_> {
 }
 
 fn size(of: Subject<'_>) -> Cell<'_> {
-    number(Some(match of {
-        Subject::Device(e) => e.device.size.0,
-        Subject::Partition(_, p) => p.size.0,
-    }))
+    let size = match of {
+        Subject::Device(e) => e.device.known_size(),
+        // What a whole device's size is known with, its partitions' are too.
+        Subject::Partition(e, p) => e.device.known_size().map(|_| p.size),
+    };
+    number(size.map(|s| s.0))
 }
 
 fn users(of: Subject<'_>) -> Cell<'_> {

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::units::{Bytes, three_digits};
-use crate::workload::job::{EngineKind, Job, JobError, Rw};
+use crate::workload::durability::DropCaches;
+use crate::workload::job::{EngineKind, Job, Rw};
+use crate::workload::keys::JobError;
 
 /// A field of the job, named as in fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +151,7 @@ pub fn sentence(job: &Job, target: &str) -> String {
         let _ = write!(s, " of {}", round_bytes(size));
     }
     let _ = write!(s, ", {in_flight} in flight, {cache}");
-    if job.drop_caches {
+    if job.drop_caches != DropCaches::None {
         s.push_str(" after its pages were dropped");
     }
     let _ = write!(s, ", for {}", seconds(job.runtime));
@@ -211,7 +213,7 @@ pub fn step(job: &mut Job, field: Field, forward: bool) {
             job.engine_required = true;
             job.engine = match job.engine {
                 EngineKind::IoUring => EngineKind::Psync,
-                EngineKind::Psync => EngineKind::IoUring,
+                EngineKind::Psync | EngineKind::Null => EngineKind::IoUring,
             }
         }
         Field::Direct => job.direct = !job.direct,

@@ -7,7 +7,7 @@ const SPEEDS: std::ops::RangeInclusive<f64> = 0.1..=1000.0;
 
 /// The longest wait between two samples, in recorded time: `watch` takes one at least every minute, so a longer gap is
 /// where nothing was recorded (the program was stopped, two records were joined).
-const LONGEST_GAP: Nanos = Nanos(60_000_000_000);
+pub(super) const LONGEST_GAP: Nanos = Nanos(60_000_000_000);
 
 /// Where in the record the playing stands. Places are recorded time since the first sample, gaps shortened.
 #[derive(Clone, Copy, Debug)]

@@ -7,12 +7,15 @@ use serde::de::value::{Error, StrDeserializer};
 use serde::de::{IntoDeserializer as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::MOST_ROWS;
+use super::bounded::parts;
 use crate::sys::attr::clean;
 use crate::sys::device::{
     DevNum, Device, DeviceId, Kind, Partition, QueueSummary, Reading, Usage, UsageKind,
 };
+use crate::sys::layer::Layer;
 use crate::sys::name::KernelName;
 use crate::sys::queue::SchedulerList;
 use crate::sys::root::SysRoot;
@@ -29,7 +32,8 @@ pub struct RecordedDevice {
     diskseq: Option<u64>,
     kind: String,
     kind_evidence: String,
-    layer: Option<Value>,
+    #[serde(deserialize_with = "layer")]
+    layer: Option<Layer>,
     backing_file: Option<String>,
     size_bytes: u64,
     model: Option<String>,
@@ -37,15 +41,18 @@ pub struct RecordedDevice {
     read_only: bool,
     hidden: bool,
     rotational: Option<bool>,
-    scheduler: Option<SchedulerList>,
+    scheduler: Option<RecordedScheduler>,
     read_ahead_kib: Option<u64>,
     nr_requests: Option<u64>,
     logical_block_bytes: Option<u64>,
     zoned: Option<String>,
     iostats: Option<bool>,
+    #[serde(deserialize_with = "parts")]
     used_by: Vec<RecordedUsage>,
     used_by_complete: bool,
+    #[serde(deserialize_with = "parts")]
     built_on: Vec<String>,
+    #[serde(deserialize_with = "parts")]
     partitions: Vec<RecordedPartition>,
 }
 
@@ -56,7 +63,17 @@ struct RecordedPartition {
     devnum: Option<String>,
     number: u64,
     size_bytes: u64,
+    #[serde(deserialize_with = "parts")]
     used_by: Vec<RecordedUsage>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct RecordedScheduler {
+    active: String,
+    #[serde(deserialize_with = "parts")]
+    available: Vec<String>,
+    changeable: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +117,7 @@ impl From<&Device> for RecordedDevice {
             diskseq: d.id.diskseq,
             kind: d.kind.word().to_owned(),
             kind_evidence: d.kind_evidence.clone(),
-            layer: d.layer.as_ref().and_then(|l| serde_json::to_value(l).ok()),
+            layer: d.layer.clone(),
             backing_file: d.backing_file.clone(),
             size_bytes: d.size.0,
             model: d.model.clone(),
@@ -108,7 +125,11 @@ impl From<&Device> for RecordedDevice {
             read_only: d.read_only,
             hidden: d.hidden,
             rotational: d.queue.rotational,
-            scheduler: d.queue.scheduler.clone(),
+            scheduler: d.queue.scheduler.as_ref().map(|s| RecordedScheduler {
+                active: s.active.clone(),
+                available: s.available.clone(),
+                changeable: s.changeable,
+            }),
             read_ahead_kib: d.queue.read_ahead.map(|k| k.0),
             nr_requests: d.queue.nr_requests,
             logical_block_bytes: d.queue.logical_block.map(|b| b.0),
@@ -156,7 +177,7 @@ impl RecordedDevice {
         });
         Some(Device {
             reading: Reading::Whole,
-            layer: self.layer.clone().and_then(|l| serde_json::from_value(cleaned(l)).ok()),
+            layer: self.layer.as_ref().and_then(cleaned_layer),
             backing_file: text(&self.backing_file),
             used_by_complete: self.used_by_complete,
             path,
@@ -212,6 +233,16 @@ fn uses(list: &[RecordedUsage]) -> Vec<Usage> {
         Some(Usage { kind: known(&u.kind)?, what, detail: u.detail.as_ref().map(|d| clean(d.as_bytes())) })
     };
     list.iter().filter_map(usage).collect()
+}
+
+/// A sort of layer that this version does not know is none.
+fn layer<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Layer>, D::Error> {
+    let json = Box::<RawValue>::deserialize(from)?;
+    Ok(serde_json::from_str(json.get()).ok())
+}
+
+fn cleaned_layer(layer: &Layer) -> Option<Layer> {
+    serde_json::to_value(layer).and_then(|v| serde_json::from_value(cleaned(v))).ok()
 }
 
 /// A value with all text in it cleaned.
@@ -279,5 +310,10 @@ mod tests {
         let many = r#"{"name":"a"},"#.repeat(MOST_ROWS + 1);
         assert_eq!(read(&format!("[{}]", many.trim_end_matches(','))), None);
         assert_eq!(read("{}"), None);
+        let parts = "{},".repeat(MOST_ROWS);
+        assert_eq!(
+            read(&format!(r#"[{{"name": "a", "partitions": [{}]}}]"#, parts.trim_end_matches(','))),
+            None
+        );
     }
 }

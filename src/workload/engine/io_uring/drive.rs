@@ -1,0 +1,240 @@
+//! The loops of the ring: a closed one that replaces what was answered at once, and one whose I/Os have times of their own.
+
+use std::collections::VecDeque;
+use std::io;
+
+use super::{FLUSH, LONGEST_WAIT, NOT_DUE, TIMER, Uring};
+use crate::units::Nanos;
+use crate::workload::arrivals::Arrivals;
+use crate::workload::engine::one_at_a_time::begin;
+use crate::workload::engine::{DriveError, Feed, FlushFailure, IoEngine, Pace, now};
+use crate::workload::ledger::Ledger;
+use crate::workload::pattern::Pattern;
+
+impl Uring {
+    /// Makes safe what was written, with nothing else in flight: then it covers every write that was answered before, and
+    /// its time is its own.
+    #[cold]
+    fn flush(&mut self, ledger: &mut Ledger, start: Nanos) -> Result<Nanos, DriveError> {
+        debug_assert_eq!(self.in_flight, 0);
+        let call = self.source.flush.call;
+        self.push_flush(call);
+        let mut at = start;
+        while self.in_flight > 0 {
+            self.submit_and_wait_for(LONGEST_WAIT)?;
+            at = now();
+            ledger.tick(at, 0);
+            while let Some((user_data, result)) = self.reap() {
+                match (user_data, result) {
+                    // The timer of a closed loop goes off while nothing else happens.
+                    (TIMER, result) if result == -libc::ETIME => self.set_timer(),
+                    (FLUSH, result) => {
+                        self.in_flight -= 1;
+                        if result < 0 {
+                            let error = io::Error::from_raw_os_error(-result);
+                            return Err(FlushFailure { call: call.word(), error }.into());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if self.in_flight > 0 && !ledger.may_issue() && at.since(start) >= ledger.patience() {
+                return Err(stuck(self.in_flight, ledger));
+            }
+        }
+        ledger.flushed(at.since(start).0);
+        Ok(at)
+    }
+
+    /// A closed loop: what is answered is replaced at once.
+    fn closed(
+        &mut self,
+        pattern: &mut Pattern,
+        ledger: &mut Ledger,
+        begun: Nanos,
+    ) -> Result<Nanos, DriveError> {
+        let mut at = begun;
+        let mut last_answer = at;
+        let mut flush_due = false;
+        self.set_timer();
+        self.free.extend((0..self.slots.len()).rev());
+        loop {
+            // Only at the start and after a flush; otherwise slots are filled where they fell free.
+            while !flush_due && ledger.may_issue() {
+                let Some(index) = self.free.pop() else { break };
+                self.issue(index, pattern, ledger, at, Nanos(NOT_DUE));
+                flush_due = self.flushes.due(self.slots[index].io.direction);
+            }
+            if self.in_flight == 0 {
+                if !flush_due {
+                    return Ok(at);
+                }
+                at = self.flush(ledger, at)?;
+                flush_due = false;
+                last_answer = at;
+                continue;
+            }
+            self.submit_and_wait()?;
+            at = now();
+            ledger.tick(at, self.in_flight);
+            let mut any = false;
+            while let Some((index, result)) = self.reap() {
+                if index == TIMER {
+                    // Set again only if it fired: a kernel that refuses it would refuse it without end.
+                    if result == -libc::ETIME {
+                        self.set_timer();
+                    }
+                    continue;
+                }
+                any = true;
+                // The kernel gives back the number it was given.
+                #[allow(clippy::cast_possible_truncation)]
+                let index = index as usize;
+                if self.completed(index, result, ledger, at) {
+                    if !flush_due && ledger.may_issue() {
+                        self.issue(index, pattern, ledger, at, Nanos(NOT_DUE));
+                        flush_due = self.flushes.due(self.slots[index].io.direction);
+                    } else {
+                        self.free.push(index);
+                    }
+                }
+            }
+            if any || (ledger.may_issue() && !flush_due) {
+                last_answer = at;
+            } else if !ledger.may_issue() && at.since(last_answer) >= ledger.patience() {
+                return Err(stuck(self.in_flight, ledger));
+            }
+        }
+    }
+
+    /// I/Os at times of their own: those of an open loop, or of a loop that thinks between an answer and what takes its
+    /// place.
+    fn paced(
+        &mut self,
+        pattern: &mut Pattern,
+        times: &mut Times<'_>,
+        ledger: &mut Ledger,
+        begun: Nanos,
+    ) -> Result<Nanos, DriveError> {
+        let mut at = begun;
+        let mut last_answer = at;
+        let mut flush_due = false;
+        self.free.extend((0..self.slots.len()).rev());
+        loop {
+            while !flush_due
+                && ledger.may_issue()
+                && let Some(due) = times.next().filter(|due| *due <= at && *due < ledger.ends())
+                && let Some(index) = self.free.pop()
+            {
+                times.take();
+                let due = if times.open() { due } else { Nanos(NOT_DUE) };
+                self.issue(index, pattern, ledger, at, due);
+                flush_due = self.flushes.due(self.slots[index].io.direction);
+            }
+            if self.in_flight == 0 && flush_due {
+                at = self.flush(ledger, at)?;
+                flush_due = false;
+                last_answer = at;
+                continue;
+            }
+            let more = ledger.may_issue() && times.next().is_some_and(|due| due < ledger.ends());
+            if self.in_flight == 0 && !more {
+                return Ok(at);
+            }
+            // Until the next is due, if there is a slot for it; else until an answer.
+            let wait = match times.next() {
+                Some(due) if more && !flush_due && !self.free.is_empty() => due.since(at),
+                _ => LONGEST_WAIT,
+            };
+            self.submit_and_wait_for(wait)?;
+            at = now();
+            ledger.tick(at, self.in_flight);
+            let mut any = false;
+            while let Some((index, result)) = self.reap() {
+                any = true;
+                #[allow(clippy::cast_possible_truncation)] // as above
+                let index = index as usize;
+                if self.completed(index, result, ledger, at) {
+                    self.free.push(index);
+                    times.answered(at);
+                }
+            }
+            if any || ledger.may_issue() {
+                last_answer = at;
+            } else if at.since(last_answer) >= ledger.patience() {
+                return Err(stuck(self.in_flight, ledger));
+            }
+        }
+    }
+}
+
+impl IoEngine for Uring {
+    fn registered(&self) -> Option<&'static str> {
+        Some(match (self.fixed_buffers, self.fixed_file) {
+            (true, true) => "registered buffers and file",
+            (true, false) => "registered buffers",
+            (false, true) => "registered file",
+            (false, false) => "nothing registered",
+        })
+    }
+
+    fn drive(&mut self, feed: &mut Feed, ledger: &mut Ledger) -> Result<Nanos, DriveError> {
+        let begun = begin(ledger);
+        let pattern = &mut feed.pattern;
+        let mut last = match &mut feed.pace {
+            Pace::Closed => self.closed(pattern, ledger, begun)?,
+            Pace::Think(pause) => {
+                let ready = VecDeque::from(vec![begun; self.slots.len()]);
+                self.paced(pattern, &mut Times::Think(*pause, ready), ledger, begun)?
+            }
+            Pace::Open(arrivals) => {
+                arrivals.begin(begun);
+                let last = self.paced(pattern, &mut Times::Open(arrivals), ledger, begun)?;
+                ledger.not_started(arrivals);
+                last
+            }
+        };
+        if self.source.end_fsync {
+            last = self.flush(ledger, last)?;
+        }
+        Ok(last)
+    }
+}
+
+/// When I/Os are due that are not issued as soon as there is room.
+enum Times<'a> {
+    Open(&'a mut Arrivals),
+    /// The instants at which those that think will be done with it, in order; there is room for all.
+    Think(Nanos, VecDeque<Nanos>),
+}
+
+impl Times<'_> {
+    fn next(&self) -> Option<Nanos> {
+        match self {
+            Times::Open(arrivals) => Some(arrivals.due()),
+            Times::Think(_, ready) => ready.front().copied(),
+        }
+    }
+
+    fn take(&mut self) {
+        match self {
+            Times::Open(arrivals) => arrivals.take(),
+            Times::Think(_, ready) => drop(ready.pop_front()),
+        }
+    }
+
+    fn answered(&mut self, at: Nanos) {
+        if let Times::Think(pause, ready) = self {
+            ready.push_back(Nanos(at.0.saturating_add(pause.0)));
+        }
+    }
+
+    const fn open(&self) -> bool {
+        matches!(self, Times::Open(_))
+    }
+}
+
+#[cold]
+fn stuck(in_flight: u64, ledger: &Ledger) -> DriveError {
+    DriveError::Stuck { in_flight, seconds: ledger.patience().0 / Nanos::SECOND.0 }
+}
