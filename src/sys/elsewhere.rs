@@ -25,8 +25,10 @@ pub struct Elsewhere {
     pub(super) mounts: Vec<(String, Mount)>,
     /// Block devices held open.
     pub(super) opened: Vec<Opened>,
-    /// Whether everything could be looked at.
-    pub(super) complete: bool,
+    /// Whether `/proc` shows all processes of the host.
+    pub(super) all_in_sight: bool,
+    /// Processes that may not be looked into: number and name.
+    pub(super) out_of_reach: Vec<(u32, String)>,
 }
 
 /// A node that a process has open.
@@ -47,7 +49,7 @@ impl Elsewhere {
     /// read is kept, see [`super::usage::Users::complete`].
     #[must_use]
     pub fn read(root: &SysRoot) -> Self {
-        let mut seen = Self { complete: sees_all_processes(root), ..Self::default() };
+        let mut seen = Self { all_in_sight: sees_all_processes(root), ..Self::default() };
         let own_namespace = link(&root.proc("self/ns/mnt"));
         let mut namespaces: HashSet<PathBuf> = own_namespace.into_iter().collect();
         let myself = if root.is_live() { Some(std::process::id()) } else { None };
@@ -59,25 +61,22 @@ impl Elsewhere {
         seen
     }
 
-    /// One process of each namespace speaks for all in it.
+    /// One process of each namespace speaks for all in it. One whose namespace may not be asked for still lists its mounts.
     fn look_at_namespace(&mut self, root: &SysRoot, pid: u32, known: &mut HashSet<PathBuf>) {
-        let namespace = match std::fs::read_link(root.of_process(pid, "ns/mnt")) {
-            Ok(namespace) => namespace,
-            Err(e) => return self.missed(&e),
-        };
-        if known.contains(&namespace) {
+        let namespace = std::fs::read_link(root.of_process(pid, "ns/mnt")).ok();
+        if namespace.as_ref().is_some_and(|n| known.contains(n)) {
             return;
         }
         match std::fs::read(root.of_process(pid, "mountinfo")) {
             Ok(text) => {
-                known.insert(namespace);
+                known.extend(namespace);
                 let who = format!("{pid} {}", command(root, pid));
                 // Numbers with major 0 are made up by file systems: without a node nothing ties them to a device.
                 let of_devices = |m: &Mount| m.devnum.major != 0 || m.node().is_some();
                 self.mounts
                     .extend(mounts::mounts(&text).into_iter().filter(of_devices).map(|m| (who.clone(), m)));
             }
-            Err(e) => self.missed(&e),
+            Err(e) => self.missed(root, pid, &e),
         }
     }
 
@@ -85,11 +84,19 @@ impl Elsewhere {
         let dir = root.of_process(pid, "fd");
         let files = match std::fs::read_dir(&dir) {
             Ok(files) => files,
-            Err(e) => return self.missed(&e),
+            Err(e) => return self.missed(root, pid, &e),
         };
         let mut who = None;
         for file in files.flatten() {
-            let Some((devnum, node)) = block_device(root, &file.path()) else { continue };
+            let (devnum, node) = match block_device(root, &file.path()) {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                // The list may be seen and what is on it not (a process that guards itself, even from root).
+                Err(e) => {
+                    self.missed(root, pid, &e);
+                    continue;
+                }
+            };
             let writes = opened_for_writing(root, pid, &file.file_name());
             let who = who.get_or_insert_with(|| format!("{} ({pid})", command(root, pid)));
             let same =
@@ -103,9 +110,11 @@ impl Elsewhere {
     }
 
     /// A process that went meanwhile uses nothing; one that may not be looked into may use anything.
-    fn missed(&mut self, e: &std::io::Error) {
-        if !matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) {
-            self.complete = false;
+    fn missed(&mut self, root: &SysRoot, pid: u32, e: &std::io::Error) {
+        if !matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
+            && self.out_of_reach.last().is_none_or(|(last, _)| *last != pid)
+        {
+            self.out_of_reach.push((pid, command(root, pid)));
         }
     }
 }
@@ -129,22 +138,27 @@ fn sees_all_processes(root: &SysRoot) -> bool {
 }
 
 /// The number and the node of a block device behind `/proc/PID/fd/N`; None for anything else.
-fn block_device(root: &SysRoot, fd: &Path) -> Option<(Option<DevNum>, PathBuf)> {
-    let target = link(fd)?;
+///
+/// # Errors
+/// The link may not be followed; ENOENT if it was closed meanwhile.
+fn block_device(root: &SysRoot, fd: &Path) -> std::io::Result<Option<(Option<DevNum>, PathBuf)>> {
+    let target = std::fs::read_link(fd)?;
     // `socket:[1]`, `anon_inode:[eventfd]` and their like.
     if !target.is_absolute() {
-        return None;
+        return Ok(None);
     }
     if !root.is_live() {
         // The link of a captured tree would lead to this host's file.
-        return SysRoot::below_dev(&target).map(|_| (None, target));
+        return Ok(SysRoot::below_dev(&target).map(|_| (None, target)));
     }
     // Without asking the server of a network file system, which may not answer.
-    let stat = rustix::fs::statx(CWD, fd, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE).ok()?;
+    let Ok(stat) = rustix::fs::statx(CWD, fd, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE) else {
+        return Ok(None);
+    };
     if FileType::from_raw_mode(stat.stx_mode.into()) != FileType::BlockDevice {
-        return None;
+        return Ok(None);
     }
-    Some((Some(DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }), target))
+    Ok(Some((Some(DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }), target)))
 }
 
 /// From the line `flags:` of `/proc/PID/fdinfo/N`, octal, the access mode in the last two bits.
