@@ -63,7 +63,11 @@ impl Elsewhere {
 
     /// One process of each namespace speaks for all in it. One whose namespace may not be asked for still lists its mounts.
     fn look_at_namespace(&mut self, root: &SysRoot, pid: u32, known: &mut HashSet<PathBuf>) {
-        let namespace = std::fs::read_link(root.of_process(pid, "ns/mnt")).ok();
+        let namespace = match std::fs::read_link(root.of_process(pid, "ns/mnt")) {
+            Ok(namespace) => Some(namespace),
+            Err(e) if is_gone(&e) => return,
+            Err(_) => None,
+        };
         if namespace.as_ref().is_some_and(|n| known.contains(n)) {
             return;
         }
@@ -111,12 +115,15 @@ impl Elsewhere {
 
     /// A process that went meanwhile uses nothing; one that may not be looked into may use anything.
     fn missed(&mut self, root: &SysRoot, pid: u32, e: &std::io::Error) {
-        if !matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
-            && self.out_of_reach.last().is_none_or(|(last, _)| *last != pid)
-        {
+        if !is_gone(e) && self.out_of_reach.last().is_none_or(|(last, _)| *last != pid) {
             self.out_of_reach.push((pid, command(root, pid)));
         }
     }
+}
+
+/// The answers of a process that has ended; EINVAL is that of its mountinfo while its parent has not asked for it.
+fn is_gone(e: &std::io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::EINVAL))
 }
 
 fn processes(root: &SysRoot) -> Vec<u32> {

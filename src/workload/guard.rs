@@ -34,7 +34,7 @@ use crate::units::Bytes;
 
 /// How long a node that is merely open, or locked, is waited for: whoever reacts to a device that has come or changed
 /// (udev) has it open for some milliseconds.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(20);
 /// The first process. Where even root may not look into it, that alone is no reason to refuse: what has a disk open is
