@@ -152,6 +152,8 @@ pub struct Job {
     pub seed: u64,
     /// What is dropped from the page cache before the start.
     pub drop_caches: DropCaches,
+    /// Of several jobs: measured alone first, for the same time, and then beside the others.
+    pub foreground: bool,
 }
 
 fn seconds<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {

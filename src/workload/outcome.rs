@@ -74,6 +74,12 @@ pub enum RunError {
     /// The engine could not go on, or the device does not answer.
     #[error("{0}")]
     Engine(String),
+    /// Something that was asked for needs a right that is missing.
+    #[error("{0}")]
+    NotPermitted(String),
+    /// Ended for the sake of others before anything was measured.
+    #[error("stopped before anything was measured: {0}")]
+    Unsafe(String),
     /// Stopped before measuring began.
     #[error("stopped before anything was measured")]
     Stopped,

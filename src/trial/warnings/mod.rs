@@ -1,44 +1,62 @@
-//! What has to be known before a trial's figures are believed: each sentence from a fact that was measured.
+//! What has to be known before a trial's figures are believed: each sentence from a fact that was measured, with the
+//! number, what it means and what to do.
 
-use super::result::DeviceWindow;
+mod account;
+mod cpu;
+mod limits;
+mod link;
+#[cfg(test)]
+mod made;
+mod span;
+
+use super::host::HostFacts;
+use super::result::{CpuUse, DeviceWindow, OtherIo};
+use crate::sys::queue::QueueState;
 use crate::units::{Bytes, Nanos};
+use crate::workload::durability::DropCaches;
 use crate::workload::job::Job;
 use crate::workload::outcome::RunOutcome;
 
 /// Shorter windows say little: a device's own caches and the scheduler's learning are in them.
 const SHORT: Nanos = Nanos(3_000_000_000);
-/// Of a core, per worker: above it the CPU is measured, not the device.
-const CPU_BOUND: f64 = 0.9;
-/// Bytes of engine and device that differ by more than this share have another reason than the edges of the window.
-const SHARE: f64 = 0.02;
 
 /// The facts.
 pub(super) struct Facts<'a> {
     pub(super) jobs: &'a [Job],
     pub(super) outcome: &'a RunOutcome,
     pub(super) device: Option<&'a DeviceWindow>,
+    pub(super) others: Option<&'a OtherIo>,
+    pub(super) cpu: &'a CpuUse,
+    pub(super) host: &'a HostFacts,
     pub(super) has_device: bool,
     pub(super) iostats: bool,
-    pub(super) changed: Vec<(String, Option<String>, Option<String>)>,
+    pub(super) before: &'a QueueState,
+    pub(super) after: &'a QueueState,
+    /// Size of the target.
+    pub(super) target: Bytes,
+    /// Why it was ended before its time, if not by hand.
+    pub(super) stopped_for: Option<&'a str>,
 }
 
 impl Facts<'_> {
     /// The sentences; those of the run itself first.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut out = self.outcome.warnings.clone();
-        out.extend(
-            [self.interrupted(), self.short(), self.settings(), self.account(), self.cpu()]
-                .into_iter()
-                .flatten(),
-        );
+        out.extend([self.interrupted(), self.short(), self.settings(), self.dropped()].into_iter().flatten());
+        out.extend(self.account());
+        out.extend(self.on_cpu());
+        out.extend(self.on_limits());
+        out.extend(self.on_span());
+        out.extend(self.on_link());
         out
     }
 
     fn interrupted(&self) -> Option<String> {
         let s = self.outcome.window.seconds();
-        self.outcome
-            .interrupted
-            .then(|| format!("stopped by hand after {s:.1} s: fewer I/Os were measured than asked for"))
+        self.outcome.interrupted.then(|| match self.stopped_for {
+            Some(why) => format!("stopped by itself after {s:.1} s: {why}"),
+            None => format!("stopped by hand after {s:.1} s: fewer I/Os were measured than asked for"),
+        })
     }
 
     fn short(&self) -> Option<String> {
@@ -49,171 +67,59 @@ impl Facts<'_> {
     }
 
     fn settings(&self) -> Option<String> {
-        if self.changed.is_empty() {
+        let changed = self.before.differences(self.after);
+        if changed.is_empty() {
             return None;
         }
         let word = |v: &Option<String>| v.clone().unwrap_or_else(|| "absent".to_owned());
         let list: Vec<String> =
-            self.changed.iter().map(|(name, a, b)| format!("{name} {} -> {}", word(a), word(b))).collect();
+            changed.iter().map(|(name, a, b)| format!("{name} {} -> {}", word(a), word(b))).collect();
         Some(format!(
             "settings of the device changed during the run: {}; the figures belong to neither state",
             list.join(", ")
         ))
     }
 
-    /// The engine's bytes beside the device's.
-    fn account(&self) -> Option<String> {
-        if !self.iostats {
-            return Some(
-                "the device counts nothing (queue/iostats is 0): what it did is not known".to_owned(),
-            );
-        }
-        let Some(device) = self.device else {
-            return Some(if self.has_device {
-                "the device's counters could not be read at both ends: what it did is not known".to_owned()
-            } else {
-                "the target lies on no block device of its own (memory, network, btrfs, overlay): what a device did is not known".to_owned()
-            });
-        };
-        let (read, written) = (self.outcome.total.read.bytes, self.outcome.total.write.bytes);
-        let moved = Bytes(device.read_bytes.0 + device.write_bytes.0);
-        let direct = self.jobs.iter().all(|j| j.direct);
-        let in_flight = |j: &Job| j.bs.0 * u64::from(j.depth_in_use()) * u64::from(j.numjobs);
-        let ramp = self.jobs.iter().any(|j| !j.ramp.is_zero());
-        let at_edges = if ramp { self.jobs.iter().map(in_flight).sum() } else { 0 };
-        if beyond(read.0, device.read_bytes.0, at_edges) {
-            let why = if direct {
-                "below it something answers from memory"
-            } else {
-                "the rest was served from the page cache"
-            };
-            return Some(format!("the engine read {read} and the device only {}: {why}", device.read_bytes));
-        }
-        if beyond(written.0, device.write_bytes.0, at_edges) {
-            let why = if direct {
-                "below it something keeps them in memory"
-            } else {
-                "the rest is still in the page cache, or was overwritten there"
-            };
-            return Some(format!(
-                "the engine wrote {written} and the device only {}: {why}",
-                device.write_bytes
-            ));
-        }
-        let engine = Bytes(read.0 + written.0);
-        if direct && beyond(moved.0, engine.0, at_edges) {
-            return Some(format!(
-                "other I/O on {}: it moved {moved} while the engine moved {engine}; the figures include the wait for it",
-                device.name
-            ));
-        }
-        None
-    }
-
-    fn cpu(&self) -> Option<String> {
-        let used = self.outcome.cpu.user.seconds() + self.outcome.cpu.system.seconds();
-        let share = used
-            / (self.outcome.window.seconds() * f64::from(self.jobs.iter().map(|j| j.numjobs).sum::<u32>()))
-                .max(1e-9);
-        (share > CPU_BOUND).then(|| {
-            format!("{:.0}% of a CPU per worker was used: this measures the CPU, not the device; use a larger bs, or more workers (numjobs)", share * 100.0)
+    fn dropped(&self) -> Option<String> {
+        self.jobs.iter().any(|j| j.drop_caches == DropCaches::System).then(|| {
+            "drop_caches=system: the whole host's page cache was dropped before the start, so every program on it reads from its devices again; ask for it only where nobody waits".to_owned()
         })
     }
 }
 
-/// Whether `a` is above `b` by more than the share, `slack` aside.
-#[allow(clippy::cast_precision_loss)] // a comparison of shares
-fn beyond(a: u64, b: u64, slack: u64) -> bool {
-    a.saturating_sub(slack) as f64 > b as f64 * (1.0 + SHARE)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::made::{Made, one, said};
     use super::*;
-    use crate::sys::name::KernelName;
-    use crate::sys::syscall::ThreadCpu;
-    use crate::workload::preset;
-    use crate::workload::result::{DirectionResult, JobResult};
-
-    fn outcome(bytes: u64) -> RunOutcome {
-        let read = DirectionResult { ios: bytes / 4096, bytes: Bytes(bytes), ..DirectionResult::default() };
-        RunOutcome {
-            jobs: Vec::new(),
-            total: JobResult { read, ..JobResult::default() },
-            window: Nanos(10_000_000_000),
-            engine: String::new(),
-            cpu: ThreadCpu::default(),
-            fairness: None,
-            promises: Vec::new(),
-            failure: None,
-            interrupted: false,
-            warnings: Vec::new(),
-        }
-    }
-
-    fn device(read: u64, written: u64) -> DeviceWindow {
-        DeviceWindow {
-            name: KernelName::new("sda").unwrap(),
-            read_ios: 1,
-            read_bytes: Bytes(read),
-            write_ios: 0,
-            write_bytes: Bytes(written),
-            read_size_bytes: None,
-            write_size_bytes: None,
-            merged: 0,
-            engine_share: None,
-        }
-    }
-
-    fn said(change: impl Fn(&mut Job, &mut RunOutcome, &mut DeviceWindow)) -> Vec<String> {
-        let mut job = preset::find("randread-4k").unwrap().jobs().remove(0);
-        let (mut o, mut d) = (outcome(1 << 30), device(1 << 30, 0));
-        change(&mut job, &mut o, &mut d);
-        Facts {
-            jobs: std::slice::from_ref(&job),
-            outcome: &o,
-            device: Some(&d),
-            has_device: true,
-            iostats: true,
-            changed: Vec::new(),
-        }
-        .warnings()
-    }
+    use crate::sys::queue::Attribute;
 
     #[test]
     fn a_clean_trial_says_nothing() {
-        assert_eq!(said(|_, _, _| {}), Vec::<String>::new());
-        // What was in flight when the ramp ended is no reason for a warning.
-        assert_eq!(
-            said(|_, o, d| (o.total.read.bytes, d.read_bytes) = (Bytes(8192), Bytes(4096))),
-            Vec::<String>::new()
-        );
+        assert_eq!(said(|_| {}), Vec::<String>::new());
     }
 
     #[test]
-    fn each_fact_has_its_sentence() {
-        let one = |part: &str, got: Vec<String>| {
-            assert!(got.len() == 1 && got[0].contains(part), "{part}: {got:?}");
+    fn how_it_ended_is_said() {
+        one("stopped by hand", &said(|m| m.outcome.interrupted = true));
+        one("too short", &said(|m| m.outcome.window = Nanos(2_000_000_000)));
+        let own = said(|m| {
+            m.outcome.interrupted = true;
+            m.stopped_for = Some("others wait");
+        });
+        one("stopped by itself after 10.0 s: others wait", &own);
+    }
+
+    #[test]
+    fn what_was_done_to_the_host_and_by_it_is_said() {
+        one("every program on it", &said(|m| m.job.drop_caches = DropCaches::System));
+        let put = |state: &mut QueueState, value: &str| {
+            let value = Some(value.to_owned());
+            state.attributes.insert("nr_requests".to_owned(), Attribute { value, writable: true });
         };
-        one("page cache", said(|j, _, d| (j.direct, d.read_bytes) = (false, Bytes(1 << 20))));
-        one("answers from memory", said(|_, _, d| d.read_bytes = Bytes(1 << 20)));
-        one("other I/O on sda", said(|_, _, d| d.write_bytes = Bytes(1 << 28)));
-        one("stopped by hand", said(|_, o, _| o.interrupted = true));
-        one("too short", said(|_, o, _| o.window = Nanos(2_000_000_000)));
-        one("of a CPU per worker", said(|_, o, _| o.cpu.system = Nanos(9_500_000_000)));
-        let (job, o) = (preset::find("dd-1m").unwrap().jobs().remove(0), outcome(1 << 30));
-        let facts = |has_device, iostats, changed| Facts {
-            jobs: std::slice::from_ref(&job),
-            outcome: &o,
-            device: None,
-            has_device,
-            iostats,
-            changed,
-        };
-        one("iostats is 0", facts(true, false, Vec::new()).warnings());
-        one("no block device of its own", facts(false, true, Vec::new()).warnings());
-        let changed = vec![("scheduler".to_owned(), Some("none".to_owned()), Some("bfq".to_owned()))];
-        let f = Facts { device: Some(&device(1 << 30, 0)), ..facts(true, true, changed) };
-        one("scheduler none -> bfq", f.warnings());
+        let changed = said(|m: &mut Made| {
+            put(&mut m.before, "256");
+            put(&mut m.after, "64");
+        });
+        one("nr_requests 256 -> 64", &changed);
     }
 }
