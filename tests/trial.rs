@@ -251,3 +251,55 @@ fn a_run_ends_by_itself_when_others_wait_too_long() {
     throttle.lift();
     upper.remove().unwrap();
 }
+
+/// The names in an object, with those of the objects in it; what is null or empty in one of two is not compared.
+fn compare(at: &str, documented: &serde_json::Value, real: &serde_json::Value) {
+    use serde_json::Value::{Array, Object};
+    match (documented, real) {
+        (Object(_), Object(_)) if at.ends_with("settings_before") || at.ends_with("settings_after") => {}
+        (Object(d), Object(r)) => {
+            let names =
+                |o: &serde_json::Map<String, serde_json::Value>| o.keys().cloned().collect::<Vec<_>>();
+            assert_eq!(names(d), names(r), "documented and real names of {at}");
+            for (name, value) in d {
+                compare(&format!("{at}.{name}"), value, &r[name]);
+            }
+        }
+        (Array(d), Array(r)) => {
+            if let (Some(d), Some(r)) = (d.first(), r.first()) {
+                compare(&format!("{at}[]"), d, r);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_documented_result_has_the_fields_of_a_real_one() {
+    let docs = include_str!("../docs/json.md");
+    let section = docs.split("## `run --json`").nth(1).unwrap();
+    let text = section.split("```json").nth(1).unwrap().split("```").next().unwrap();
+    let documented: serde_json::Value = serde_json::from_str(text).unwrap();
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (mut command, _home) = support::blktune();
+    command.args(["run", "readers-vs-writer", dir.path().to_str().unwrap(), "--json"]);
+    for key in ["size=64m", "ramp=0s", "runtime=500ms", "limits_ms=1", "writer.fsync=10"] {
+        command.args(["--set", key]);
+    }
+    let out = command.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let real: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    compare("run", &documented, &real);
+    assert_eq!(real["asked"][0]["limits_ms"][0], 1.0);
+    assert_eq!(real["jobs"][0]["read"]["over_limit"][0]["limit_ns"], 1_000_000);
+}
+
+#[test]
+fn a_right_that_is_missing_is_told_before_anything_is_prepared() {
+    let dir = tempfile::tempdir().unwrap();
+    let tree = SysRoot::captured(dir.path());
+    let e = blktune::trial::check(&tree, &jobs("dd-1m", "drop_caches=system")).unwrap_err();
+    assert!(matches!(e, RunError::NotPermitted(_)), "{e}");
+    assert!(e.to_string().contains("nothing was started; drop_caches=true"), "{e}");
+    assert!(blktune::trial::check(&tree, &jobs("dd-1m", "drop_caches=true")).is_ok());
+}

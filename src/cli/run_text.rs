@@ -114,7 +114,7 @@ impl Lines {
         let over: Vec<String> = d
             .over_limit
             .iter()
-            .filter_map(|o| Some(format!("{:.3}% over {} ms", o.share? * 100.0, o.limit_ms)))
+            .filter_map(|o| Some(format!("{:.3}% over {} ms", o.share? * 100.0, o.limit_ns.millis())))
             .collect();
         if !over.is_empty() {
             self.line("limits", over.join("  "));

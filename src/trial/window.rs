@@ -7,7 +7,7 @@ use crate::sys::diskstats::{Counters, counters_of};
 use crate::sys::process_io::Accounts;
 use crate::sys::root::SysRoot;
 use crate::units::Bytes;
-use crate::workload::job::Job;
+use crate::workload::job::{EngineKind, Job};
 use crate::workload::live::Progress;
 use crate::workload::outcome::RunOutcome;
 use crate::workload::run::Observer;
@@ -73,7 +73,7 @@ impl<'a> Window<'a> {
         let (a, b) = (self.opened.whole?, self.closed.whole?);
         let read = b.read.sectors.bytes().0.checked_sub(a.read.sectors.bytes().0)?;
         let write = b.write.sectors.bytes().0.checked_sub(a.write.sectors.bytes().0)?;
-        let direct = jobs.iter().all(|j| j.direct);
+        let direct = jobs.iter().all(|j| j.direct && j.engine != EngineKind::Null);
         let total = &outcome.total;
         // With a ramp, what was in flight when the window opened was begun before and is counted by the device alone.
         let slack = at_edges(jobs);

@@ -205,10 +205,7 @@ fn direction_result(
         slat_ns: waits.and_then(|w| w.slat.summary()),
         lat_ns: waits.and_then(|w| w.lat.summary()),
         asked_iops,
-        over_limit: limits
-            .iter()
-            .map(|l| OverLimit { limit_ms: l.millis(), share: judged.share_over(*l) })
-            .collect(),
+        over_limit: limits.iter().map(|l| OverLimit { limit_ns: *l, share: judged.share_over(*l) }).collect(),
         errors: side.errors,
     }
 }

@@ -38,7 +38,7 @@ impl Facts<'_> {
     fn host_busy(&self) -> Option<String> {
         let busy = self.cpu.host_busy_pct.filter(|b| *b > HOST_BUSY)?;
         Some(format!(
-            "{busy:.0}% of all CPUs of the host was used, {:.1} CPUs of it by the workers themselves: the rest are other programs and the kernel's threads, and the workers waited for them; run again when it is quiet, or ask for less",
+            "{busy:.0}% of all CPUs of the host was used, {:.1} CPUs of it by the workers themselves: the rest are other programs and the kernel's threads, which the workers had to share with; run again when it is quiet, or ask for less",
             self.used()
         ))
     }
