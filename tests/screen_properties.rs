@@ -25,6 +25,7 @@ use blktune::sys::queue::{Attribute, QueueState};
 use blktune::telemetry::note::Note;
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
+use blktune::trial::host::HostFacts;
 use blktune::trial::result::{CpuUse, TrialResult};
 use blktune::tuning::change::{ApplyReport, Change, ChangeReport, Outcome, SideEffect};
 use blktune::units::{Bytes, Nanos};
@@ -202,7 +203,11 @@ fn some_result() -> impl Strategy<Value = Message> {
                 cpu: CpuUse::default(),
                 settings_before: BTreeMap::new(),
                 settings_after: BTreeMap::new(),
-                host: BTreeMap::new(),
+                alone: None,
+                inflation: Vec::new(),
+                stopped_for: None,
+                others: None,
+                host: HostFacts::default(),
                 interrupted: warnings.is_empty(),
                 warnings,
             })))

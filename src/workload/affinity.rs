@@ -35,6 +35,12 @@ impl Cpus {
         Ok(Self(cpus))
     }
 
+    /// Their numbers, in order.
+    #[must_use]
+    pub fn numbers(&self) -> &[u32] {
+        &self.0
+    }
+
     /// Keeps the calling thread on these CPUs.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use blktune::app::message::{KernelFigures, Message};
+use blktune::trial::host::HostFacts;
 use blktune::trial::result::{CpuUse, DeviceWindow, TrialResult};
 use blktune::tuning::change::{ApplyReport, ChangeReport, Outcome, SideEffect};
 use blktune::units::{Bytes, Nanos};
@@ -163,10 +164,15 @@ pub fn finished(width: u16, height: u16) -> Screen {
             system_s: 2.1,
             user_ns_per_io: Some(571.0),
             system_ns_per_io: Some(2000.0),
+            ..CpuUse::default()
         },
         settings_before: BTreeMap::new(),
         settings_after: BTreeMap::new(),
-        host: BTreeMap::new(),
+        alone: None,
+        inflation: Vec::new(),
+        stopped_for: None,
+        others: None,
+        host: HostFacts::default(),
         interrupted: false,
         warnings: vec![
             "2% of the device's reads were not the engine's: something else was reading sdb".to_owned(),
