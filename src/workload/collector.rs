@@ -76,6 +76,8 @@ pub(super) struct Collector<'a> {
     /// The job of each worker, and its place in it.
     places: Vec<(usize, usize)>,
     paces: Vec<Pace>,
+    /// Completion latencies of all jobs.
+    latencies: Histogram,
     ends_of: Vec<WorkerEnd>,
 }
 
@@ -134,6 +136,7 @@ impl<'a> Collector<'a> {
             jobs: counted,
             places: worker_of,
             paces,
+            latencies: Histogram::new(),
             ends_of: Vec::new(),
         }
     }
@@ -214,6 +217,9 @@ impl<'a> Collector<'a> {
         job.figures.merge(figures);
         job.series.add(at.since(self.opens), figures);
         job.worker_bytes[place] += figures.bytes();
+        for direction in Direction::BOTH {
+            self.latencies.merge(&figures.side(direction).clat);
+        }
     }
 
     fn tell(&mut self, now: Nanos) {
@@ -241,21 +247,10 @@ impl<'a> Collector<'a> {
             bytes: Bytes(sum(Figures::bytes)),
             iops: current(|p| p.iops),
             bytes_per_s: current(|p| p.bytes_per_s),
-            clat: self.latencies().live(),
+            clat: self.latencies.live(),
             errors: sum(Figures::errors),
         };
         self.observer.progress(progress);
-    }
-
-    /// Completion latencies of all jobs so far, merged.
-    fn latencies(&self) -> Histogram {
-        let mut all = Histogram::new();
-        for figures in self.jobs.iter().map(|j| &j.figures) {
-            for direction in Direction::BOTH {
-                all.merge(&figures.side(direction).clat);
-            }
-        }
-        all
     }
 
     /// A thread in `pread` on a device that hangs can not be woken. It is left behind.
