@@ -35,6 +35,12 @@ impl Cpus {
         Ok(Self(cpus))
     }
 
+    /// How many they are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Keeps the calling thread on these CPUs.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use blktune::trial::result::{CpuUse, DeviceWindow, TrialResult};
 use blktune::tuning::change::{ApplyReport, ChangeReport, Outcome, SideEffect};
 use blktune::units::{Bytes, Nanos};
 use blktune::workload::job::Rw;
-use blktune::workload::live::{LivePercentiles, Phase, Progress};
+use blktune::workload::live::{JobProgress, LatencyStep, LivePercentiles, Phase, Progress, SideProgress};
 use blktune::workload::result::{DirectionResult, JobResult, LatencySummary};
 
 use super::model::{Screen, job, name, queue};
@@ -88,6 +88,15 @@ pub fn run_started(width: u16, height: u16) -> Screen {
 pub fn progress(phase: Phase, tenths: u64, rate: Option<f64>) -> Progress {
     let us = |v: u64| Some(Nanos(v * 1000));
     let counted = if phase == Phase::Measuring { tenths } else { 0 };
+    let latency = LivePercentiles { p50: us(290), p95: us(410), p99: us(640), p99_9: us(1900) };
+    let read = SideProgress {
+        ios: counted * 10_500,
+        bytes: Bytes(counted * 10_500 * 4096),
+        iops: rate.map(|r| r / 4096.0),
+        bytes_per_s: rate,
+        latency,
+        errors: 0,
+    };
     Progress {
         phase,
         elapsed: Nanos(tenths * 100_000_000),
@@ -96,16 +105,37 @@ pub fn progress(phase: Phase, tenths: u64, rate: Option<f64>) -> Progress {
         bytes: Bytes(counted * 10_500 * 4096),
         iops: rate.map(|r| r / 4096.0),
         bytes_per_s: rate,
-        clat: LivePercentiles { p50: us(290), p95: us(410), p99: us(640), p99_9: us(1900) },
+        clat: latency,
         errors: 0,
+        written: None,
+        jobs: vec![JobProgress { read, write: SideProgress::default() }],
+        histogram: steps(&[
+            (100, 210),
+            (200, 1900),
+            (500, 7900),
+            (1000, 400),
+            (2000, 90),
+            (5000, 12),
+            (10_000, 3),
+        ]),
     }
+}
+
+/// A histogram of steps: upper end in us, I/Os.
+pub fn steps(all: &[(u64, u64)]) -> Vec<LatencyStep> {
+    all.iter().map(|(us, ios)| LatencyStep { up_to: Nanos(us * 1000), ios: *ios }).collect()
 }
 
 /// A run in its fifth second. The engine counts nothing in the ramp; the kernel does.
 pub fn running(width: u16, height: u16) -> Screen {
     let mut s = run_started(width, height);
-    let kernel = |rate: f64| KernelFigures { bytes_per_s: Some(rate), request_bytes: Some(4096.0) };
-    for tenths in 0..20 {
+    let kernel = |rate: f64| KernelFigures {
+        bytes_per_s: Some(rate),
+        read_size: Some(4096.0),
+        cpus: Some(0.27),
+        ..KernelFigures::default()
+    };
+    for tenths in 0..10 {
         s.send(Message::RunProgress(progress(Phase::Ramp, tenths, None)));
         s.send(Message::RunKernel(kernel(2.5e8)));
     }
