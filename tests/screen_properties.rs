@@ -178,7 +178,9 @@ fn some_progress() -> impl Strategy<Value = Message> {
             errors: u64::from(n % 3),
         })
         .boxed();
-    let job = (side.clone(), side).prop_map(|(read, write)| JobProgress { read, write });
+    let name =
+        prop::sample::select(vec!["seqread-1m", "randread-4k", "readers", "writer"]).prop_map(str::to_owned);
+    let job = (name, side.clone(), side).prop_map(|(name, read, write)| JobProgress { name, read, write });
     let lists = (prop::collection::vec(job, 0..4), prop::collection::vec(step, 0..30));
     (phase, any::<u64>(), figure(), any::<Option<u64>>(), any::<u64>(), lists).prop_map(
         |(phase, t, v, planned, n, (jobs, histogram))| {

@@ -13,7 +13,8 @@ use blktune::telemetry::sample::RowKey;
 use blktune::tuning::change::{ApplyReport, Change, Outcome};
 use blktune::units::Nanos;
 use support::model::{Screen, fleet, name, queue, sample};
-use support::scenes::{outcome, report, running, settings, staged};
+use support::runs::running;
+use support::scenes::{outcome, report, settings, staged};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 

@@ -4,7 +4,8 @@ use crate::config::theme::Role;
 use crate::trial::result::TrialResult;
 use crate::units::{Bytes, Nanos, events, latency, mib_per_s, three_digits};
 use crate::workload::job::{Job, Rw};
-use crate::workload::live::{JobProgress, LivePercentiles, SideProgress};
+use crate::workload::live::{JobProgress, LivePercentiles, Phase, Progress, SideProgress};
+use crate::workload::outcome::KEPT_UP;
 use crate::workload::result::{DirectionResult, JobResult, LatencySummary};
 
 use super::run::Run;
@@ -119,8 +120,8 @@ fn label_width(labels: impl Iterator<Item = usize>) -> usize {
 fn going(run: &Run, width: u16) -> Vec<Entry> {
     let mut rows = Vec::new();
     let p = run.progress.as_ref();
-    for (i, job) in run.jobs.iter().enumerate() {
-        let figures = p.and_then(|p| p.jobs.get(i)).copied().unwrap_or_default();
+    for job in &run.jobs {
+        let figures = p.and_then(|p| progress_of(p, job)).cloned().unwrap_or_default();
         let sides = [
             ("read", Role::Read, &figures.read, job.reads()),
             ("write", Role::Write, &figures.write, job.rw.writes() && writes_any(job)),
@@ -151,11 +152,7 @@ fn going(run: &Run, width: u16) -> Vec<Entry> {
     let role = if errors > 0 { Role::Danger } else { Role::Text };
     out.push(text(role, format!("measured {ios} I/Os, {bytes}; errors {errors}; CPU {cpus} of one")));
     out.push(text(Role::Muted, sizes(&run.jobs, run.kernel.read_size, run.kernel.write_size)));
-    let jobs = p.map(|p| p.jobs.as_slice()).unwrap_or_default();
-    out.extend(run.jobs.iter().enumerate().map(|(i, job)| {
-        let done = jobs.get(i).and_then(achieved_live);
-        text(Role::Muted, loop_words(&run.jobs, job, done))
-    }));
+    out.extend(run.jobs.iter().map(|job| loop_entry(&run.jobs, job, p.and_then(|p| achieved_live(p, job)))));
     out.push(Entry::Charts);
     out
 }
@@ -185,24 +182,38 @@ fn live_cells(side: &SideProgress, width: u16) -> Vec<(String, usize)> {
     cells
 }
 
-fn achieved_live(job: &JobProgress) -> Option<f64> {
-    Some(job.read.iops? + job.write.iops.unwrap_or(0.0))
+/// A job's figures. Not all jobs run all the time, so they are found by name.
+fn progress_of<'a>(p: &'a Progress, job: &Job) -> Option<&'a JobProgress> {
+    p.jobs.iter().find(|j| j.name == job.name)
+}
+
+/// I/Os per second since measuring began: a rate of late would call every stutter overloaded. None before a second is over.
+fn achieved_live(p: &Progress, job: &Job) -> Option<f64> {
+    let measured = p.phase == Phase::Measuring && p.elapsed >= Nanos::SECOND;
+    let figures = progress_of(p, job).filter(|_| measured)?;
+    #[allow(clippy::cast_precision_loss)] // a rate
+    Some((figures.read.ios + figures.write.ios) as f64 / p.elapsed.seconds())
 }
 
 /// What a latency is the time of: in a closed loop nobody waits who was not served, in an open one everybody counts.
-fn loop_words(jobs: &[Job], job: &Job, achieved: Option<f64>) -> String {
+fn loop_entry(jobs: &[Job], job: &Job, achieved: Option<f64>) -> Entry {
     let whose = if jobs.len() > 1 { format!("{}: ", job.name) } else { String::new() };
-    match asked(job) {
-        Some(asked) => format!(
-            "{whose}open loop: {} I/Os a second asked, {} achieved; latency is from when each was due",
-            events(asked),
-            achieved.map_or_else(dash, events)
+    let Some(asked) = asked(job) else {
+        let in_flight = u64::from(job.depth_in_use()) * u64::from(job.numjobs);
+        let text = format!("{whose}closed loop: latency is service time with {in_flight} in flight");
+        return self::text(Role::Muted, text);
+    };
+    // A job that ends at a number of I/Os may end early.
+    let overloaded = job.number_ios.is_none() && achieved.is_some_and(|a| a < asked * KEPT_UP);
+    let (role, word) = if overloaded { (Role::Danger, ": overloaded") } else { (Role::Muted, "") };
+    let achieved = achieved.map_or_else(dash, events);
+    let asked = events(asked);
+    text(
+        role,
+        format!(
+            "{whose}open loop: {asked} I/Os a second asked, {achieved} achieved{word}; latency is from when each was due"
         ),
-        None => format!(
-            "{whose}closed loop: latency is service time with {} in flight",
-            u64::from(job.depth_in_use()) * u64::from(job.numjobs)
-        ),
-    }
+    )
 }
 
 fn asked(job: &Job) -> Option<f64> {
@@ -261,7 +272,7 @@ fn ended(run: &Run, r: &TrialResult, width: u16) -> Vec<Entry> {
             figures(&mut out, r.asked.get(i), job, width);
         }
         out.push(text(Role::Heading, "total"));
-        figures(&mut out, None, &r.total, width);
+        rows(&mut out, None, &r.total, width);
     } else {
         figures(&mut out, r.asked.first(), &r.total, width);
     }
@@ -290,18 +301,25 @@ fn ended(run: &Run, r: &TrialResult, width: u16) -> Vec<Entry> {
     out
 }
 
-/// One job's figures, or those of all.
-fn figures(out: &mut Vec<Entry>, job: Option<&Job>, r: &JobResult, width: u16) {
+/// The rows of one job, or of all, and what failed.
+fn rows(out: &mut Vec<Entry>, job: Option<&Job>, r: &JobResult, width: u16) {
     let nothing = r.read.ios == 0 && r.write.ios == 0;
     for (word, role, d) in [("read", Role::Read, &r.read), ("write", Role::Write, &r.write)] {
         if d.ios > 0 || (nothing && job.is_none_or(Job::reads) == (word == "read")) {
             out.push(Entry::Row { width: 5, label: word.to_owned(), role, cells: result_cells(d, width) });
         }
-        out.extend(limits(word, d).map(|t| text(Role::Text, t)));
     }
     let errors = r.read.errors + r.write.errors;
     if errors > 0 {
         out.push(text(Role::Danger, format!("{errors} I/Os failed")));
+    }
+}
+
+/// One job's figures.
+fn figures(out: &mut Vec<Entry>, job: Option<&Job>, r: &JobResult, width: u16) {
+    rows(out, job, r, width);
+    for (word, d) in [("read", &r.read), ("write", &r.write)] {
+        out.extend(limits(word, d).map(|t| text(Role::Text, t)));
     }
     if let Some(f) = r.flush {
         let time = f.time_ns.unwrap_or_default();
@@ -320,7 +338,7 @@ fn figures(out: &mut Vec<Entry>, job: Option<&Job>, r: &JobResult, width: u16) {
     }
     if let Some(job) = job {
         let achieved = r.read.iops + r.write.iops;
-        out.push(text(Role::Muted, loop_words(&[], job, Some(achieved))));
+        out.push(loop_entry(&[], job, Some(achieved)));
         let service =
             [("read", &r.read), ("write", &r.write)].into_iter().filter(|(_, d)| d.lat_ns.is_some());
         for (word, d) in service {
@@ -396,5 +414,5 @@ fn device(out: &mut Vec<Entry>, run: &Run, r: &TrialResult) {
         d.read_size_bytes,
         d.write_size_bytes.filter(|_| run.jobs.iter().any(|j| j.rw.writes())),
     );
-    out.push(text(Role::Text, format!("{sizes}, {} merged", d.merged)));
+    out.push(text(Role::Text, format!("{sizes}; {} merged", d.merged)));
 }

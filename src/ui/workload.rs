@@ -102,7 +102,10 @@ fn draw_row(model: &Model, pen: &mut Pen<'_>, area: Rect, row: Row) {
     let (name, role, shown) = match row {
         Row::Start if w.contradiction().is_some() => ("", Role::Disabled, "[ start ]".to_owned()),
         Row::Start => ("", Role::Key, "[ start ]".to_owned()),
-        Row::Target => ("target", Role::Text, target(model).1.name),
+        Row::Target => {
+            let place = target(model).1;
+            ("target", Role::Text, if place.scratch { "scratch file".to_owned() } else { place.name })
+        }
         Row::Job => {
             let names: Vec<String> = w
                 .jobs

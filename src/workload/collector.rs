@@ -31,6 +31,8 @@ const GRACE: Nanos = Nanos(2_000_000_000);
 /// What was counted of one job.
 #[derive(Debug)]
 pub(super) struct Counted {
+    /// The job's name.
+    pub(super) name: String,
     /// Of all its workers.
     pub(super) figures: Figures,
     /// The same over time.
@@ -112,6 +114,7 @@ impl<'a> Collector<'a> {
                 }
             }
             counted.push(Counted {
+                name: job.name.clone(),
                 figures: Figures::new(job.arrivals_per_s().is_some()),
                 series: Series::default(),
                 worker_bytes: vec![0; counted_of(job.numjobs)],
@@ -229,8 +232,8 @@ impl<'a> Collector<'a> {
         };
         let sum = |of: fn(&Figures) -> u64| self.jobs.iter().map(|j| of(&j.figures)).sum::<u64>();
         let jobs: Vec<JobProgress> = (0..self.jobs.len()).map(|job| self.job_progress(job, now)).collect();
-        let sides = || jobs.iter().flat_map(|j| [j.read, j.write]);
-        let all = |of: fn(&SideProgress) -> Option<f64>| sides().filter_map(|s| of(&s)).reduce(|a, b| a + b);
+        let sides = || jobs.iter().flat_map(|j| [&j.read, &j.write]);
+        let all = |of: fn(&SideProgress) -> Option<f64>| sides().filter_map(of).reduce(|a, b| a + b);
         let mut judged = Histogram::new();
         for latencies in self.jobs.iter().flat_map(|j| Direction::BOTH.map(|d| j.figures.judged(d))) {
             judged.merge(latencies);
@@ -272,7 +275,8 @@ impl<'a> Collector<'a> {
                 errors: counted.errors,
             }
         };
-        JobProgress { read: side(Direction::Read), write: side(Direction::Write) }
+        let name = self.jobs[job].name.clone();
+        JobProgress { name, read: side(Direction::Read), write: side(Direction::Write) }
     }
 
     /// Completion latencies of all jobs so far, merged.

@@ -46,8 +46,10 @@ pub struct SideProgress {
 }
 
 /// One job so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobProgress {
+    /// Its name.
+    pub name: String,
     /// Reads.
     pub read: SideProgress,
     /// Writes.
@@ -86,7 +88,7 @@ pub struct Progress {
     pub clat: LivePercentiles,
     /// I/Os that failed.
     pub errors: u64,
-    /// By job, in their order; empty while the target is prepared.
+    /// The jobs that run now, in their order; empty while the target is prepared.
     pub jobs: Vec<JobProgress>,
     /// Latencies of all jobs and both directions since measuring began, from the shortest step with an I/O to the longest;
     /// in a closed loop from submission to completion, in an open one from when each I/O was due.

@@ -15,7 +15,7 @@ use crate::sys::syscall::ThreadCpu;
 use crate::units::{Bytes, Nanos, events};
 
 /// An open loop that achieves less than this share of what was asked is overloaded.
-const KEPT_UP: f64 = 0.95;
+pub const KEPT_UP: f64 = 0.95;
 
 /// What a run measured.
 #[derive(Clone, Debug)]

@@ -177,7 +177,7 @@ pub fn can_step(model: &Model) -> Result<(), String> {
 fn target_is_scratch(model: &Model) -> String {
     match target(model).1.instead_of {
         Some(device) => {
-            format!("from here only scratch files are written to, not {device} (see blktune run --help)")
+            format!("for {device} itself: blktune run --write-device {device}; here a scratch file")
         }
         None => "a job that writes gets a scratch file".to_owned(),
     }
