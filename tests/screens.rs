@@ -35,6 +35,8 @@ fn devices_of_several_kinds() {
         for part in ["1.73T", "none", "1023", "8421", "34%"] {
             assert!(nvme.contains(part), "{part} in {nvme}");
         }
+        // What goes through the stack is in the total once: the disk's 61 and the NVMe device's 32.9 MiB/s.
+        assert!(s.line_with("─ nvme0n1").contains("  93.9 w"), "{}", s.line_with("─ nvme0n1"));
         assert!(s.line_with("sda ").contains("mq-deadline"));
         assert!(s.line_with("sdb ").contains("bfq"));
         assert!(s.line_with("nvme0n1p1").contains("/boot"));

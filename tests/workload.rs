@@ -395,8 +395,9 @@ fn an_open_loop_says_what_was_asked_and_whether_it_kept_up() {
         let over = go(&job("randread-4k", &keys), &target).unwrap();
         assert!(over.warnings.iter().any(|w| w.contains("overloaded")), "{:?}", over.warnings);
         assert!(over.total.not_started > 1_000_000, "{}", over.total.not_started);
-        // They wait for most of the half second, and the limits are held against that.
-        assert!(over.total.read.over_limit[1].share.unwrap() > 0.5, "{:?}", over.total.read.over_limit);
+        // They wait for a good part of the half second, far longer than they take; the limits are held against that.
+        let over_1ms = over.total.read.over_limit[0].share.unwrap();
+        assert!(over_1ms > 0.9, "{:?}", over.total.read);
     }
 }
 

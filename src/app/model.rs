@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::config::view::View;
 use crate::sys::name::KernelName;
+use crate::telemetry::rates::Rates;
 use crate::units::Nanos;
 use crate::workload::job::Job;
 
@@ -124,6 +125,8 @@ pub struct Model {
     pub dialogs: Vec<Dialog>,
     /// The devices.
     pub fleet: Fleet,
+    /// All leaves together, as of the newest sample (see [`crate::telemetry::total`]); None before the first.
+    pub total: Option<Box<Rates>>,
     /// Screen 1.
     pub devices: DevicesScreen,
     /// Screen 2.

@@ -75,12 +75,13 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             model.fleet.take_readings(list, model.now);
             look::newcomers(model, Some(model.seen()));
         }
-        Message::Rates { at, when, rows, .. } => {
+        Message::Rates { at, when, rows, total } => {
             if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone()) {
                 model.fleet.look_at(&id);
             }
             let seen = model.past.take(at, when);
             model.fleet.take_rates(rows, seen);
+            model.total = total;
         }
         Message::Replay(state) => model.replay = Some(state),
         Message::Queue { device, state } => {

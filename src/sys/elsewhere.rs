@@ -18,6 +18,9 @@ use super::root::SysRoot;
 /// processes outside of it are out of sight.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
+/// The process that the kernel starts.
+const FIRST_PROCESS: u32 = 1;
+
 /// What was seen at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Elsewhere {
@@ -48,8 +51,11 @@ impl Elsewhere {
     #[must_use]
     pub fn read(root: &SysRoot) -> Self {
         let mut seen = Self { complete: sees_all_processes(root), ..Self::default() };
-        let own_namespace = link(&root.proc("self/ns/mnt"));
-        let mut namespaces: HashSet<PathBuf> = own_namespace.into_iter().collect();
+        let own = std::fs::read(root.proc("self/mountinfo")).unwrap_or_default();
+        let mut namespaces = Namespaces {
+            names: link(&root.proc("self/ns/mnt")).into_iter().collect(),
+            mounts: HashSet::from([first_mount(&own)]),
+        };
         let myself = if root.is_live() { Some(std::process::id()) } else { None };
         for pid in processes(root).into_iter().filter(|pid| Some(*pid) != myself) {
             seen.look_at_namespace(root, pid, &mut namespaces);
@@ -60,17 +66,20 @@ impl Elsewhere {
     }
 
     /// One process of each namespace speaks for all in it.
-    fn look_at_namespace(&mut self, root: &SysRoot, pid: u32, known: &mut HashSet<PathBuf>) {
-        let namespace = match std::fs::read_link(root.of_process(pid, "ns/mnt")) {
-            Ok(namespace) => namespace,
-            Err(e) => return self.missed(&e),
-        };
-        if known.contains(&namespace) {
+    fn look_at_namespace(&mut self, root: &SysRoot, pid: u32, known: &mut Namespaces) {
+        // What is mounted may be told where the namespace's name is not (the first process, which has more rights than
+        // any other).
+        let named = std::fs::read_link(root.of_process(pid, "ns/mnt")).ok();
+        if named.as_ref().is_some_and(|n| known.names.contains(n)) {
             return;
         }
         match std::fs::read(root.of_process(pid, "mountinfo")) {
             Ok(text) => {
-                known.insert(namespace);
+                let new = known.mounts.insert(first_mount(&text));
+                known.names.extend(named);
+                if !new {
+                    return;
+                }
                 let who = format!("{pid} {}", command(root, pid));
                 // Numbers with major 0 are made up by file systems: without a node nothing ties them to a device.
                 let of_devices = |m: &Mount| m.devnum.major != 0 || m.node().is_some();
@@ -89,7 +98,13 @@ impl Elsewhere {
         };
         let mut who = None;
         for file in files.flatten() {
-            let Some((devnum, node)) = block_device(root, &file.path()) else { continue };
+            let (devnum, node) = match block_device(root, &file.path()) {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                // The first process may have rights that nobody else has. It starts others, and works on no device.
+                Err(_) if pid == FIRST_PROCESS => return,
+                Err(e) => return self.missed(&e),
+            };
             let writes = opened_for_writing(root, pid, &file.file_name());
             let who = who.get_or_insert_with(|| format!("{} ({pid})", command(root, pid)));
             let same =
@@ -128,23 +143,45 @@ fn sees_all_processes(root: &SysRoot) -> bool {
         && !std::fs::read(root.proc("self/mountinfo")).is_ok_and(hides)
 }
 
-/// The number and the node of a block device behind `/proc/PID/fd/N`; None for anything else.
-fn block_device(root: &SysRoot, fd: &Path) -> Option<(Option<DevNum>, PathBuf)> {
-    let target = link(fd)?;
+/// The mount namespaces that were looked at.
+struct Namespaces {
+    /// As `/proc/PID/ns/mnt` names them.
+    names: HashSet<PathBuf>,
+    /// By their first mount: the kernel gives a mount's number to no other while it is there, in any namespace.
+    mounts: HashSet<Option<u64>>,
+}
+
+/// The number of the first mount of a mountinfo; None of an empty one.
+fn first_mount(mountinfo: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(mountinfo.get(..32.min(mountinfo.len()))?).into_owned();
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The number and the node of a block device behind `/proc/PID/fd/N`; None for anything else, also for one that was
+/// closed meanwhile.
+///
+/// # Errors
+/// It may not be looked at.
+fn block_device(root: &SysRoot, fd: &Path) -> std::io::Result<Option<(Option<DevNum>, PathBuf)>> {
+    let target = match std::fs::read_link(fd) {
+        Ok(target) => target,
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => return Err(e),
+        Err(_) => return Ok(None),
+    };
     // `socket:[1]`, `anon_inode:[eventfd]` and their like.
     if !target.is_absolute() {
-        return None;
+        return Ok(None);
     }
     if !root.is_live() {
         // The link of a captured tree would lead to this host's file.
-        return SysRoot::below_dev(&target).map(|_| (None, target));
+        return Ok(SysRoot::below_dev(&target).map(|_| (None, target)));
     }
     // Without asking the server of a network file system, which may not answer.
-    let stat = rustix::fs::statx(CWD, fd, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE).ok()?;
-    if FileType::from_raw_mode(stat.stx_mode.into()) != FileType::BlockDevice {
-        return None;
-    }
-    Some((Some(DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }), target))
+    let Ok(stat) = rustix::fs::statx(CWD, fd, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE) else {
+        return Ok(None);
+    };
+    let block = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::BlockDevice;
+    Ok(block.then_some((Some(DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }), target)))
 }
 
 /// From the line `flags:` of `/proc/PID/fdinfo/N`, octal, the access mode in the last two bits.

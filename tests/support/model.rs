@@ -166,6 +166,7 @@ pub fn rates(
 /// A sample's rates: the NVMe device and what is on it busy with `load` of its most, the disk reading on, the rest idle.
 pub fn sample(devices: &[Device], load: f64) -> Message {
     let mut rows = Vec::new();
+    let (mut read, mut written) = (0.0, 0.0);
     for d in devices {
         let figures = match d.name().kernel().as_str() {
             "nvme0n1" | "dm-0" => rates(8421.0 * load, 4096.0, 300.0 * load, 16384.0, 0.11, 34.0),
@@ -177,9 +178,14 @@ pub fn sample(devices: &[Device], load: f64) -> Message {
             let own = if busy { figures.clone() } else { rates(0.0, 0.0, 0.0, 0.0, 0.0, 0.0) };
             rows.push((RowKey { devnum: p.devnum.unwrap(), name: p.name.clone() }, own));
         }
+        if d.built_on.is_empty() {
+            read += figures.read_bytes_per_s.unwrap();
+            written += figures.write_bytes_per_s.unwrap();
+        }
         rows.push((RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, figures));
     }
-    Message::Rates { at: Nanos(0), when: When::default(), rows, total: None }
+    let total = Rates { read_bytes_per_s: Some(read), write_bytes_per_s: Some(written), ..Rates::default() };
+    Message::Rates { at: Nanos(0), when: When::default(), rows, total: Some(Box::new(total)) }
 }
 
 /// A queue with the given scheduler and what goes with it.
