@@ -4,7 +4,6 @@ use super::collector::{Collected, Counted};
 use super::durability::promise;
 use super::fairness::{Fairness, judge};
 use super::figures::Figures;
-use super::histogram::Histogram;
 use super::io::Direction;
 use super::job::{Job, Rw};
 use super::keys::JobError;
@@ -16,7 +15,7 @@ use crate::sys::syscall::ThreadCpu;
 use crate::units::{Bytes, Nanos, events};
 
 /// An open loop that achieves less than this share of what was asked is overloaded.
-const KEPT_UP: f64 = 0.95;
+pub const KEPT_UP: f64 = 0.95;
 
 /// What a run measured.
 #[derive(Clone, Debug)]
@@ -195,7 +194,7 @@ fn direction_result(
     let seconds = window.seconds();
     #[allow(clippy::cast_precision_loss)] // rates
     let rate = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
-    let judged: &Histogram = waits.map_or(&side.clat, |w| &w.lat);
+    let judged = figures.judged(direction);
     DirectionResult {
         ios: side.clat.count(),
         bytes: Bytes(side.bytes),

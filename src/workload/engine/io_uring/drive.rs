@@ -21,11 +21,11 @@ impl Flight {
         ledger: &mut Ledger,
         start: Nanos,
     ) -> Result<Nanos, DriveError> {
-        debug_assert_eq!(self.in_flight, 0);
+        debug_assert_eq!(self.count, 0);
         let call = self.source.flush.call;
         self.push_flush(call, queues);
         let mut at = start;
-        while self.in_flight > 0 {
+        while self.count > 0 {
             queues.submit_and_wait_for(LONGEST_WAIT)?;
             at = now();
             ledger.tick(at, 0);
@@ -34,7 +34,7 @@ impl Flight {
                     // The timer of a closed loop goes off while nothing else happens.
                     (TIMER, result) if result == -libc::ETIME => queues.set_timer(),
                     (FLUSH, result) => {
-                        self.in_flight -= 1;
+                        self.count -= 1;
                         if result < 0 {
                             let error = io::Error::from_raw_os_error(-result);
                             return Err(FlushFailure { call: call.word(), error }.into());
@@ -43,8 +43,8 @@ impl Flight {
                     _ => {}
                 }
             }
-            if self.in_flight > 0 && !ledger.may_issue() && at.since(start) >= ledger.patience() {
-                return Err(stuck(self.in_flight, ledger));
+            if self.count > 0 && !ledger.may_issue() && at.since(start) >= ledger.patience() {
+                return Err(stuck(self.count, ledger));
             }
         }
         ledger.flushed(at.since(start).0);
@@ -72,7 +72,7 @@ impl Flight {
                 let direction = self.issue(index, queues, pattern, ledger, (at, Nanos(NOT_DUE)));
                 flush_due = self.flushes.due(direction);
             }
-            if self.in_flight == 0 {
+            if self.count == 0 {
                 if !flush_due {
                     return Ok(at);
                 }
@@ -83,7 +83,7 @@ impl Flight {
             }
             queues.submit_and_wait()?;
             at = now();
-            ledger.tick(at, self.in_flight);
+            ledger.tick(at, self.count);
             let mut any = false;
             while let Some((index, result)) = queues.reap() {
                 if index == TIMER {
@@ -104,7 +104,7 @@ impl Flight {
             if any || (ledger.may_issue() && !flush_due) {
                 last_answer = at;
             } else if !ledger.may_issue() && at.since(last_answer) >= ledger.patience() {
-                return Err(stuck(self.in_flight, ledger));
+                return Err(stuck(self.count, ledger));
             }
         }
     }
@@ -134,14 +134,14 @@ impl Flight {
                 let direction = self.issue(index, queues, pattern, ledger, (at, due));
                 flush_due = self.flushes.due(direction);
             }
-            if self.in_flight == 0 && flush_due {
+            if self.count == 0 && flush_due {
                 at = self.flush(queues, ledger, at)?;
                 flush_due = false;
                 last_answer = at;
                 continue;
             }
             let more = ledger.may_issue() && times.next().is_some_and(|due| due < ledger.ends());
-            if self.in_flight == 0 && !more {
+            if self.count == 0 && !more {
                 return Ok(at);
             }
             // Until the next is due, if there is a slot for it; else until an answer.
@@ -151,7 +151,7 @@ impl Flight {
             };
             queues.submit_and_wait_for(wait)?;
             at = now();
-            ledger.tick(at, self.in_flight);
+            ledger.tick(at, self.count);
             let mut any = false;
             while let Some((index, result)) = queues.reap() {
                 any = true;
@@ -165,7 +165,7 @@ impl Flight {
             if any || ledger.may_issue() {
                 last_answer = at;
             } else if at.since(last_answer) >= ledger.patience() {
-                return Err(stuck(self.in_flight, ledger));
+                return Err(stuck(self.count, ledger));
             }
         }
     }

@@ -118,7 +118,8 @@ struct Flight {
     slots: Vec<Slot>,
     /// Slots without an I/O, where they are not filled again at once; there is room for all.
     free: Vec<usize>,
-    in_flight: u64,
+    /// How many I/Os it is.
+    count: u64,
     /// Writes so far: each block written is unlike every other.
     written: u64,
     flushes: FlushCount,
@@ -156,7 +157,7 @@ impl Uring {
                 arena,
                 slots: vec![EMPTY; count],
                 free: Vec::with_capacity(count),
-                in_flight: 0,
+                count: 0,
                 written: 0,
                 flushes: FlushCount::new(source.flush),
                 source,
@@ -197,7 +198,7 @@ impl Flight {
         let e = self.entry(index, slot);
         // SAFETY: the buffer lives until its completion is reaped, or is leaked (see `Drop`); the descriptor likewise.
         if unsafe { queues.push(&e) } {
-            self.in_flight += 1;
+            self.count += 1;
         }
     }
 
@@ -235,7 +236,7 @@ impl Flight {
         let e = opcode::Fsync::new(fd).flags(flags).build().user_data(FLUSH);
         // SAFETY: it names no memory; the descriptor stays open while anything is in flight (see `Drop`).
         if unsafe { queues.push(&e) } {
-            self.in_flight += 1;
+            self.count += 1;
         }
     }
 
@@ -249,7 +250,7 @@ impl Flight {
         ledger: &mut Ledger,
         at: Nanos,
     ) -> bool {
-        self.in_flight -= 1;
+        self.count -= 1;
         let slot = &self.slots[index];
         if let Ok(n) = u32::try_from(result)
             && slot.done + n == self.source.bs
@@ -365,7 +366,7 @@ fn entered(answer: io::Result<usize>) -> Result<(), DriveError> {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        if self.flight.in_flight > 0 {
+        if self.flight.count > 0 {
             // The device still owes answers and will write into the arena: ring, arena and descriptor stay for good.
             return;
         }

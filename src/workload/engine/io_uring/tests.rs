@@ -55,7 +55,7 @@ fn what_is_read_is_what_is_at_the_offset_however_it_is_set_up() {
                 };
                 let (mut engine, end) = drive(&file, depth, quota, change, setup);
                 assert_eq!((end.figures.ios(), end.figures.bytes()), (quota, quota * 4096));
-                assert_eq!((engine.flight.in_flight, end.failure), (0, None));
+                assert_eq!((engine.flight.count, end.failure), (0, None));
                 for i in 0..usize::try_from(depth).unwrap() {
                     let offset = engine.flight.slots[i].io.offset;
                     assert_eq!(
