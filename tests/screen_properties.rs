@@ -212,7 +212,7 @@ fn some_direction() -> impl Strategy<Value = DirectionResult> {
             iops: v.unwrap_or_default(),
             clat_ns: t.map(|_| latency),
             lat_ns: open.then_some(latency),
-            over_limit: vec![OverLimit { limit_ms: 1.0, share: v }],
+            over_limit: vec![OverLimit { limit_ns: Nanos(1_000_000), share: v }],
             errors: u64::from(n % 5),
             ..DirectionResult::default()
         }
