@@ -79,6 +79,7 @@ pub enum ActionId {
     First,
     Last,
     OpenSettings,
+    ShowPaths,
     EditFilter,
     ClearFilter,
     ScrollLeft,
@@ -207,6 +208,13 @@ pub const TABLE: &[Action] = &[
         &[Key::Enter],
         "",
         "open the settings of the device; unfold unused devices",
+        &[Place::Devices],
+    ),
+    row(
+        ActionId::ShowPaths,
+        &[Key::Char(' ')],
+        "",
+        "show or fold the paths of multipath devices",
         &[Place::Devices],
     ),
     row(
@@ -523,6 +531,7 @@ pub fn available(id: ActionId, model: &Model) -> Result<(), String> {
     match id {
         ActionId::GoSettings | ActionId::OpenSettings => devices::can_open(model),
         ActionId::StageNext | ActionId::StagePrevious | ActionId::TypeValue => settings::can_stage(model),
+        ActionId::ShowPaths => devices::can_show_paths(model),
         ActionId::Unstage => settings::can_unstage(model),
         ActionId::ReviewChanges => settings::can_review(model),
         ActionId::ReviewUndo | ActionId::ReviewRedo | ActionId::GoBack => settings::can_go_back(model),

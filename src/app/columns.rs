@@ -11,7 +11,7 @@ use super::fleet::Entry;
 mod table;
 pub mod window;
 
-pub use table::{DEFAULT, DEFAULT_NARROW, TABLE, on, used_by_words};
+pub use table::{DEFAULT, DEFAULT_NARROW, TABLE, on};
 
 /// A column, in the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

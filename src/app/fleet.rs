@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use crate::sys::chain;
 use crate::sys::device::{DevNum, Device, DeviceId};
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
@@ -93,6 +94,10 @@ pub struct Entry {
     pub(super) left: BTreeMap<String, Left>,
     /// The queue before the changes that are being written, read while they are: whose they are is known after it.
     pub(super) before_work: Option<QueueState>,
+    /// Who finally uses it, in few words: `crypt > vg0 > /`.
+    users: String,
+    /// The same of its partitions, in their order.
+    partition_users: Vec<String>,
     /// It came with the last inventory, and is not marked as new yet.
     came: bool,
     /// What the last sample noted.
@@ -116,6 +121,8 @@ impl Entry {
             held: None,
             left: BTreeMap::new(),
             before_work: None,
+            users: String::new(),
+            partition_users: Vec::new(),
             came: true,
             noted: Vec::new(),
         }
@@ -150,6 +157,19 @@ impl Entry {
     #[must_use]
     pub fn shown_partition_rates(&self, name: &KernelName) -> Option<&Rates> {
         self.then.as_ref().map_or(&self.partition_rates, |t| &t.partition_rates).get(name)
+    }
+
+    /// Who finally uses it, through everything that is stacked on it, in few words: `crypt > vg0 > /`.
+    #[must_use]
+    pub fn users(&self) -> &str {
+        &self.users
+    }
+
+    /// The same of one of its partitions.
+    #[must_use]
+    pub fn partition_users(&self, name: &KernelName) -> &str {
+        let place = self.device.partitions.iter().position(|p| p.name == *name);
+        place.and_then(|i| self.partition_users.get(i)).map_or("", String::as_str)
     }
 
     /// Keeps the past from now on.
@@ -353,6 +373,25 @@ impl Fleet {
         self.order.let_in(&mut self.entries, newcomers);
         if self.order.follow && self.order.column.column().constant() {
             self.order.sort(&mut self.entries);
+        }
+        self.follow_users();
+    }
+
+    /// Follows who uses each device and partition to the end of what is stacked on it.
+    fn follow_users(&mut self) {
+        let by_name: HashMap<&KernelName, &Device> =
+            self.entries.iter().filter(|e| e.live()).map(|e| (e.device.name(), &e.device)).collect();
+        let find = |name: &KernelName| by_name.get(name).copied();
+        let users: Vec<(String, Vec<String>)> = self
+            .entries
+            .iter()
+            .map(|e| {
+                let of_partitions = e.device.partitions.iter().map(|p| chain::words(&p.used_by, &find));
+                (chain::words(&e.device.used_by, &find), of_partitions.collect())
+            })
+            .collect();
+        for (entry, (own, of_partitions)) in self.entries.iter_mut().zip(users) {
+            (entry.users, entry.partition_users) = (own, of_partitions);
         }
     }
 

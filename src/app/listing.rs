@@ -1,6 +1,6 @@
 //! The rows of the list, kept from message to message: a tree of thousands of devices is not built anew for every key.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::filter::Filter;
 use super::fleet::{Entry, Fleet};
@@ -37,6 +37,15 @@ impl Place {
     }
 }
 
+/// What is listed besides what always is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Folds {
+    /// Unused devices are.
+    pub unused: bool,
+    /// The paths of multipath heads are.
+    pub paths: bool,
+}
+
 /// The rows as they are listed, and the tree that they are taken from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listing {
@@ -45,8 +54,10 @@ pub(crate) struct Listing {
     tree: Vec<Place>,
     /// Devices that are folded into one line.
     unused: Vec<usize>,
+    /// The hidden paths of a multipath head, by the head.
+    paths: HashMap<usize, Vec<usize>>,
     filter: String,
-    unfolded: bool,
+    folds: Folds,
     rows: Vec<Place>,
 }
 
@@ -57,16 +68,16 @@ impl Listing {
     }
 
     /// Brings the rows up to date.
-    pub(super) fn refresh(&mut self, fleet: &Fleet, filter: &str, unfolded: bool) {
+    pub(super) fn refresh(&mut self, fleet: &Fleet, filter: &str, folds: Folds) {
         let moved = self.revision != fleet.revision();
         if moved {
             self.revision = fleet.revision();
             self.plant(fleet);
         }
         // What a filter lets through may change with every figure and setting.
-        if moved || !filter.is_empty() || self.filter != filter || self.unfolded != unfolded {
+        if moved || !filter.is_empty() || self.filter != filter || self.folds != folds {
             filter.clone_into(&mut self.filter);
-            self.unfolded = unfolded;
+            self.folds = folds;
             self.list(fleet);
         }
     }
@@ -77,21 +88,49 @@ impl Listing {
         let all = fleet.entries().iter().enumerate();
         let shown: Vec<(usize, &Entry)> = all.clone().filter(|(_, e)| !unused(e)).collect();
         self.tree = tree(&shown);
-        self.unused = all.filter(|(_, e)| unused(e) && e.live()).map(|(i, _)| i).collect();
+        let live: HashMap<&KernelName, usize> =
+            all.clone().filter(|(_, e)| e.live()).map(|(i, e)| (e.device.name(), i)).collect();
+        let hidden = |i: &usize| fleet.entries().get(*i).is_some_and(|e| e.device.hidden);
+        self.paths = shown
+            .iter()
+            .filter(|(_, e)| e.live())
+            .map(|(i, e)| {
+                (*i, e.device.built_on.iter().filter_map(|n| live.get(n).copied()).filter(hidden).collect())
+            })
+            .filter(|(_, paths): &(usize, Vec<usize>)| !paths.is_empty())
+            .collect();
+        let of_a_head: HashSet<usize> = self.paths.values().flatten().copied().collect();
+        let folded = |i: usize, e: &Entry| unused(e) && e.live() && !of_a_head.contains(&i);
+        self.unused = all.filter(|(i, e)| folded(*i, e)).map(|(i, _)| i).collect();
+    }
+
+    /// The tree, the paths of each head behind it.
+    fn with_paths(&self) -> Vec<Place> {
+        let mut out = Vec::with_capacity(self.tree.len());
+        for place in &self.tree {
+            out.push(*place);
+            if let Place::Device { entry, depth } = place
+                && let Some(paths) = self.paths.get(entry)
+            {
+                let depth = (depth + 1).min(DEEPEST);
+                out.extend(paths.iter().map(|&entry| Place::Device { entry, depth }));
+            }
+        }
+        out
     }
 
     fn list(&mut self, fleet: &Fleet) {
         let filter = Filter::parse(&self.filter);
         let unused = |depth| self.unused.iter().map(move |&entry| Place::Device { entry, depth });
         if !self.filter.is_empty() {
-            let all: Vec<Place> = self.tree.iter().copied().chain(unused(0)).collect();
+            let all: Vec<Place> = self.with_paths().into_iter().chain(unused(0)).collect();
             self.rows = filtered(&all, fleet, &filter);
             return;
         }
-        let mut rows = self.tree.clone();
+        let mut rows = if self.folds.paths { self.with_paths() } else { self.tree.clone() };
         if let Some(noun) = noun_of(&self.unused, fleet) {
             rows.push(Place::Unused { count: self.unused.len(), noun });
-            if self.unfolded {
+            if self.folds.unused {
                 rows.extend(unused(1));
             }
         }
@@ -301,7 +340,7 @@ mod tests {
             for message in all.concat() {
                 let _ = update(&mut model, message);
                 let mut fresh = Listing { revision: u64::MAX, ..Listing::default() };
-                fresh.refresh(&model.fleet, &model.devices.filter, model.devices.unfolded);
+                fresh.refresh(&model.fleet, &model.devices.filter, model.devices.folds);
                 let names = |listing: &Listing| format!("{:?}", listing.rows);
                 prop_assert_eq!(names(&model.devices.listing), names(&fresh));
                 prop_assert_eq!(fresh.rows(&model.fleet).len(), fresh.rows.len());

@@ -190,8 +190,9 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::First => move_by(model, isize::MIN / 2),
         ActionId::Last => move_by(model, isize::MAX / 2),
         ActionId::OpenSettings if model.devices.chosen == Some(devices::Chosen::Unused) => {
-            model.devices.unfolded = !model.devices.unfolded;
+            model.devices.folds.unused = !model.devices.folds.unused;
         }
+        ActionId::ShowPaths => model.devices.folds.paths = !model.devices.folds.paths,
         ActionId::OpenSettings => return open_settings(model),
         ActionId::GoSettings if model.screen != Screen::Settings => return open_settings(model),
         ActionId::EditFilter => model.devices.typing = true,

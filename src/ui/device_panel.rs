@@ -7,7 +7,7 @@ use crate::app::layout;
 use crate::app::look;
 use crate::app::mark::{self, Mark};
 use crate::app::model::Model;
-use crate::app::screens::devices::{Chosen, chosen_device, used_by_words};
+use crate::app::screens::devices::{Chosen, chosen_device};
 use crate::app::timeline::{Span, Window};
 use crate::config::theme::Role;
 use crate::telemetry::rates::Rates;
@@ -220,9 +220,8 @@ fn below(pen: &mut Pen<'_>, area: Rect, entry: &Entry, r: &Rates, rows: u16) {
     }
     pen.line(Rect { height: area.height.min(1), ..area }, &pieces);
     let mut facts = Vec::new();
-    let used = used_by_words(&entry.device.used_by);
-    if !used.is_empty() {
-        facts.push(format!("used by {used}"));
+    if !entry.users().is_empty() {
+        facts.push(format!("used by {}", entry.users()));
     }
     if !entry.device.built_on.is_empty() {
         facts.push(on(entry));

@@ -85,7 +85,7 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &Row<'_>, chosen: bool, window: &Wind
     let marker = piece(Role::Accent, if chosen { ">" } else { " " });
     match row {
         Row::Unused { count, noun } => {
-            let word = if model.devices.unfolded { "[Enter] folds" } else { "[Enter]" };
+            let word = if model.devices.folds.unused { "[Enter] folds" } else { "[Enter]" };
             pen.line(area, &[marker, piece(Role::Muted, format!("{count} unused {noun}"))]);
             pen.line_right(Rect { width: area.width.min(80), ..area }, area.x, &[piece(Role::Muted, word)]);
         }

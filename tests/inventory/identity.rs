@@ -112,7 +112,7 @@ fn a_hidden_path_is_looked_at_but_not_run_on() {
     let mut s = Screen::bare(100, 30, false);
     s.send(Message::Rights(Ok(())));
     s.send(Message::Inventory(all));
-    s.model.devices.unfolded = true;
+    s.model.devices.folds.unused = true;
     s.model.devices.choose = Some(name("nvme3c2n1"));
     s.send(Message::Notice(Level::Info, "x".to_owned()));
     assert_eq!(chosen_name(&s), "nvme3c2n1");
@@ -122,4 +122,44 @@ fn a_hidden_path_is_looked_at_but_not_run_on() {
     assert!(s.model.run.is_none(), "a run was started");
     let said = s.model.status.as_ref().map(|s| s.text.clone()).unwrap_or_default();
     assert!(said.contains("nvme3c2n1 is a path of a multipath device and has no node"), "{said}");
+}
+
+#[test]
+fn the_paths_of_a_head_are_folded_into_it_and_shown_on_demand() {
+    let mut all = vec![device("nvme3n1", 0), device("nvme3c0n1", 16), device("nvme3c1n1", 32)];
+    for path in &mut all[1..] {
+        path.hidden = true;
+        path.path = None;
+    }
+    all[0].built_on = vec![name("nvme3c0n1"), name("nvme3c1n1")];
+    let mut s = Screen::bare(80, 24, false);
+    s.send(Message::Inventory(all));
+    let listed = |s: &Screen| s.lines()[2..8].join("\n");
+    assert!(!listed(&s).contains("nvme3c0n1") && !listed(&s).contains("unused"), "{}", s.text());
+    s.keys(" ");
+    let at = |t: &str| s.lines()[..8].iter().position(|l| l.contains(t));
+    let head = at(">nvme3n1").unwrap();
+    assert_eq!((at("   nvme3c0n1"), at("   nvme3c1n1")), (Some(head + 1), Some(head + 2)), "{}", s.text());
+    s.keys(" ");
+    assert!(!listed(&s).contains("nvme3c0n1"), "{}", s.text());
+    // A path that is asked for is found below its head.
+    s.keys("/c1n1<Enter>");
+    assert!(s.text().contains(">nvme3n1") && s.text().contains("   nvme3c1n1"), "{}", s.text());
+}
+
+#[test]
+fn the_list_follows_a_stack_to_its_end() {
+    use blktune::sys::device::{Usage, UsageKind};
+    use blktune::sys::layer::Layer;
+    let mut all = vec![device("sda", 0), device("dm-0", 16), device("dm-1", 32)];
+    all[0].used_by = vec![Usage::new(UsageKind::Holder, "dm-0")];
+    all[1].layer = Some(Layer::Crypt("luks".to_owned()));
+    all[1].used_by = vec![Usage::new(UsageKind::Holder, "dm-1")];
+    all[2].layer = Some(Layer::Lvm { vg: "vg0".to_owned(), lv: "root".to_owned() });
+    let mut s = Screen::bare(120, 30, false);
+    s.send(Message::Inventory(all.clone()));
+    assert!(s.line_with(" sda ").contains("crypt > vg0"), "{}", s.text());
+    all[2].used_by = vec![Usage::new(UsageKind::Mount, "/")];
+    s.send(Message::Inventory(all));
+    assert!(s.line_with(" sda ").contains("crypt > vg0 > /"), "{}", s.text());
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Cell, Column, ColumnId, Measure, Source, Subject};
 use crate::app::fleet::Entry;
-use crate::sys::device::{Device, Usage};
+use crate::sys::device::Device;
 use crate::telemetry::rates::Rates;
 
 /// The columns behind the name that are shown as long as nothing else is chosen.
@@ -359,7 +359,7 @@ fn size(of: Subject<'_>) -> Cell<'_> {
 fn users(of: Subject<'_>) -> Cell<'_> {
     Cell::Text(match of {
         Subject::Device(e) => users_of(e),
-        Subject::Partition(_, p) => used_by_words(&p.used_by).into(),
+        Subject::Partition(e, p) => e.partition_users(&p.name).into(),
     })
 }
 
@@ -367,22 +367,16 @@ fn users(of: Subject<'_>) -> Cell<'_> {
 fn users_of(entry: &Entry) -> Cow<'_, str> {
     let d = &entry.device;
     let mut text = Cow::Borrowed(d.dm_name.as_deref().unwrap_or_default());
-    let used = used_by_words(&d.used_by);
-    for part in [used, if d.built_on.len() > 1 { on(d) } else { String::new() }] {
+    let base = if d.built_on.len() > 1 { on(d) } else { String::new() };
+    for part in [entry.users(), &base] {
         if !part.is_empty() {
             if !text.is_empty() {
                 text += "  ";
             }
-            text.to_mut().push_str(&part);
+            text.to_mut().push_str(part);
         }
     }
     text
-}
-
-/// Who uses a device or partition, in few words: `/boot`, `swap`, `dm-0`.
-#[must_use]
-pub fn used_by_words(usage: &[Usage]) -> String {
-    usage.iter().map(Usage::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// What a device is built on: `on sda1 sdb1`.

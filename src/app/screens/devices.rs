@@ -5,10 +5,8 @@ use crate::sys::name::KernelName;
 
 use crate::app::columns::{self, ColumnId, Subject, window};
 use crate::app::fleet::{Entry, Fleet};
-use crate::app::listing::Listing;
+use crate::app::listing::{Folds, Listing};
 use crate::app::model::Model;
-
-pub use crate::app::columns::used_by_words;
 
 /// What is chosen. Rows move, identities do not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +43,8 @@ pub struct DevicesScreen {
     pub filter: String,
     /// The filter is being typed.
     pub typing: bool,
-    /// Unused devices are listed too.
-    pub unfolded: bool,
+    /// What is listed besides what always is.
+    pub folds: Folds,
     /// Chosen as soon as it appears.
     pub choose: Option<KernelName>,
     /// The columns behind the name, in order; None: the default ones.
@@ -183,6 +181,15 @@ pub fn scroll_sideways(model: &mut Model, right: bool) {
     screen.scrolled = screen.scrolled.min(furthest);
 }
 
+/// Whether there are paths to be shown.
+///
+/// # Errors
+/// That there are none.
+pub fn can_show_paths(model: &Model) -> Result<(), String> {
+    let multipath = model.fleet.entries().iter().any(|e| e.live() && e.device.hidden);
+    multipath.then_some(()).ok_or_else(|| "no device here has hidden paths".to_owned())
+}
+
 /// Moves the choice by some rows.
 pub fn move_by(model: &mut Model, by: isize) {
     let rows = rows(&model.fleet, &model.devices);
@@ -196,7 +203,7 @@ pub fn move_by(model: &mut Model, by: isize) {
 /// Puts the choice on a row that exists: the same thing if it is still listed, else what is near. Scrolls to it.
 pub fn settle(model: &mut Model, height: usize) {
     let screen = &mut model.devices;
-    screen.listing.refresh(&model.fleet, &screen.filter, screen.unfolded);
+    screen.listing.refresh(&model.fleet, &screen.filter, screen.folds);
     let screen = &model.devices;
     let rows = rows(&model.fleet, screen);
     let wished = screen.choose.as_ref().and_then(|name| {
