@@ -19,6 +19,7 @@ pub mod process;
 pub mod queue;
 pub mod root;
 pub mod scratch;
+pub mod signature;
 pub mod staged;
 pub mod syscall;
 pub mod usage;
