@@ -18,8 +18,9 @@ use super::root::SysRoot;
 /// processes outside of it are out of sight.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// The process that the kernel starts.
-const FIRST_PROCESS: u32 = 1;
+/// The process that the kernel starts. It may have rights that nobody else has, so that even root may not look into it. It
+/// starts others, and works on no device.
+pub const FIRST_PROCESS: u32 = 1;
 
 /// What was seen at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,8 +29,10 @@ pub struct Elsewhere {
     pub(super) mounts: Vec<(String, Mount)>,
     /// Block devices held open.
     pub(super) opened: Vec<Opened>,
-    /// Whether everything could be looked at.
-    pub(super) complete: bool,
+    /// Whether `/proc` shows all processes of the host.
+    pub(super) all_in_sight: bool,
+    /// Processes that may not be looked into: number and name.
+    pub(super) out_of_reach: Vec<(u32, String)>,
 }
 
 /// A node that a process has open.
@@ -50,7 +53,7 @@ impl Elsewhere {
     /// read is kept, see [`super::usage::Users::complete`].
     #[must_use]
     pub fn read(root: &SysRoot) -> Self {
-        let mut seen = Self { complete: sees_all_processes(root), ..Self::default() };
+        let mut seen = Self { all_in_sight: sees_all_processes(root), ..Self::default() };
         let own = std::fs::read(root.proc("self/mountinfo")).unwrap_or_default();
         let mut namespaces = Namespaces {
             names: link(&root.proc("self/ns/mnt")).into_iter().collect(),
@@ -69,7 +72,11 @@ impl Elsewhere {
     fn look_at_namespace(&mut self, root: &SysRoot, pid: u32, known: &mut Namespaces) {
         // What is mounted may be told where the namespace's name is not (the first process, which has more rights than
         // any other).
-        let named = std::fs::read_link(root.of_process(pid, "ns/mnt")).ok();
+        let named = match std::fs::read_link(root.of_process(pid, "ns/mnt")) {
+            Ok(named) => Some(named),
+            Err(e) if is_gone(&e) => return,
+            Err(_) => None,
+        };
         if named.as_ref().is_some_and(|n| known.names.contains(n)) {
             return;
         }
@@ -86,7 +93,7 @@ impl Elsewhere {
                 self.mounts
                     .extend(mounts::mounts(&text).into_iter().filter(of_devices).map(|m| (who.clone(), m)));
             }
-            Err(e) => self.missed(&e),
+            Err(e) => self.missed(root, pid, &e),
         }
     }
 
@@ -94,16 +101,14 @@ impl Elsewhere {
         let dir = root.of_process(pid, "fd");
         let files = match std::fs::read_dir(&dir) {
             Ok(files) => files,
-            Err(e) => return self.missed(&e),
+            Err(e) => return self.missed(root, pid, &e),
         };
         let mut who = None;
         for file in files.flatten() {
             let (devnum, node) = match block_device(root, &file.path()) {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
-                // The first process may have rights that nobody else has. It starts others, and works on no device.
-                Err(_) if pid == FIRST_PROCESS => return,
-                Err(e) => return self.missed(&e),
+                Err(e) => return self.missed(root, pid, &e),
             };
             let writes = opened_for_writing(root, pid, &file.file_name());
             let who = who.get_or_insert_with(|| format!("{} ({pid})", command(root, pid)));
@@ -118,11 +123,16 @@ impl Elsewhere {
     }
 
     /// A process that went meanwhile uses nothing; one that may not be looked into may use anything.
-    fn missed(&mut self, e: &std::io::Error) {
-        if !matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) {
-            self.complete = false;
+    fn missed(&mut self, root: &SysRoot, pid: u32, e: &std::io::Error) {
+        if !is_gone(e) && self.out_of_reach.last().is_none_or(|(last, _)| *last != pid) {
+            self.out_of_reach.push((pid, command(root, pid)));
         }
     }
+}
+
+/// The answers of a process that has ended; EINVAL is that of its mountinfo until its parent has asked for its end.
+fn is_gone(e: &std::io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::EINVAL))
 }
 
 fn processes(root: &SysRoot) -> Vec<u32> {

@@ -1,3 +1,5 @@
+//! The table, row by row, on made-up devices.
+
 use super::table::{Base, ROWS};
 use super::{ReadAt, look, places};
 use proptest::prelude::*;
