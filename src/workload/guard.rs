@@ -25,6 +25,7 @@ pub use refusal::Refusal;
 use super::target::backing;
 use crate::sys::attr::clean;
 use crate::sys::device::{DevNum, Device, DeviceId, UsageKind};
+use crate::sys::elsewhere::FIRST_PROCESS;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::sys::signature::{self, Content, Opened};
@@ -34,12 +35,9 @@ use crate::units::Bytes;
 
 /// How long a node that is merely open, or locked, is waited for: whoever reacts to a device that has come or changed
 /// (udev) has it open for some milliseconds.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(20);
-/// The first process. Where even root may not look into it, that alone is no reason to refuse: what has a disk open is
-/// some other process, which can be looked into; and whoever has it exclusively is seen by the kernel.
-const INIT: u32 = 1;
 /// Words of partition tables.
 const TABLES: [&str; 9] = ["gpt", "dos", "PMBR", "sun", "sgi", "aix", "mac", "bsd", "amiga"];
 /// The word for partitions that the kernel has without a table on the device (`addpart`).
@@ -292,14 +290,13 @@ impl Guard {
         found
     }
 
-    /// What can not be looked at counts as use, but for the first process (see [`INIT`]).
+    /// What can not be looked at counts as use, but for the first process.
     fn in_reach(&self, users: &Users) -> Result<(), Refusal> {
-        let others: Vec<String> =
-            users.out_of_reach().iter().filter(|(pid, _)| *pid != INIT).map(process).collect();
-        if users.all_in_sight() && others.is_empty() {
+        if users.complete() {
             return Ok(());
         }
-        Err(Refusal::OutOfReach { name: self.id.name.clone(), who: others })
+        let others = users.out_of_reach().iter().filter(|(pid, _)| *pid != FIRST_PROCESS);
+        Err(Refusal::OutOfReach { name: self.id.name.clone(), who: others.map(process).collect() })
     }
 
     fn content(&self, fd: &OwnedFd) -> Result<Content, Refusal> {
