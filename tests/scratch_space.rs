@@ -59,7 +59,9 @@ fn sh(program: &str, args: &[&str]) -> String {
 
 fn job(keys: &[&str]) -> Job {
     let mut job = preset::find("randwrite-4k").unwrap().jobs().remove(0);
-    keys.iter().for_each(|k| job.set(k).unwrap());
+    for key in keys {
+        job.set(key).unwrap();
+    }
     job
 }
 
