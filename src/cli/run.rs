@@ -14,7 +14,7 @@ use crate::sys::attr::clean;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::trial::result::TrialResult;
-use crate::trial::{foreign, run_trial};
+use crate::trial::{self, foreign};
 use crate::workload::guard::{Arming, Refusal};
 use crate::workload::job::Job;
 use crate::workload::keys::JobError;
@@ -78,7 +78,11 @@ pub fn run(args: &RunArgs, root: &SysRoot, instead: Option<&str>, stop: &Arc<Ato
     } else {
         output::text(&describe(&result))?;
     }
-    if result.interrupted { Err(stopped()) } else { Ok(()) }
+    match &result.stopped_for {
+        Some(why) => Err(Failure::Unsafe(why.clone())),
+        None if result.interrupted => Err(stopped()),
+        None => Ok(()),
+    }
 }
 
 fn stopped() -> Failure {
@@ -185,6 +189,7 @@ fn measure(
     stop: &Arc<AtomicBool>,
     line: &mut ProgressLine,
 ) -> Result<(TrialResult, Option<KernelName>), Failure> {
+    trial::check(root, jobs).map_err(run_failure)?;
     let named = args.target.as_deref().or(instead.map(Path::new)).unwrap_or(Path::new("."));
     // Nobody named it: it is the sandbox's, made for this run.
     let own = args.target.is_none() && instead.is_some();
@@ -201,20 +206,23 @@ fn measure(
     for job in jobs {
         target.region(job).map_err(target_failure)?;
     }
-    if target.kind == TargetKind::Device
-        && !args.busy_ok
-        && let Some(backing) = &target.backing
-        && let Some(busy) = foreign::look(root, &backing.whole, stop)
-    {
+    let whole = target.backing.as_ref().map(|b| &b.whole).filter(|_| target.kind == TargetKind::Device);
+    let busy = whole.and_then(|whole| foreign::look(root, whole, stop));
+    if let (Some(busy), false) = (&busy, args.busy_ok) {
         return Err(Failure::Unsafe(format!(
-            "{busy}; a workload would slow it down and be slowed down by it: wait, or start it all the same with --busy-ok"
+            "{busy}; a workload would slow it down and be slowed down by it: wait, or start it all the same with --busy-ok, and it stops by itself when others wait too long"
         )));
     }
     if let Some(guard) = target.guard() {
         line.clear();
         eprintln!("blktune: {}", guard.sentence());
     }
-    let result = run_trial(root, jobs, &target, stop, &mut |p| line.show(&p)).map_err(run_failure)?;
+    if let Some(sentence) = trial::foreground::sentence(jobs) {
+        line.say(&sentence);
+    }
+    let tell = &mut |p| line.show(&p);
+    let result =
+        trial::run_trial_beside(root, jobs, &target, busy.as_ref(), stop, tell).map_err(run_failure)?;
     Ok((result, target.guard().map(|g| g.name().clone())))
 }
 
@@ -245,7 +253,8 @@ fn target_failure(e: TargetError) -> Failure {
 
 fn run_failure(e: RunError) -> Failure {
     match e {
-        RunError::Writes(..) => Failure::Unsafe(e.to_string()),
+        RunError::Writes(..) | RunError::Unsafe(_) => Failure::Unsafe(e.to_string()),
+        RunError::NotPermitted(text) => Failure::NotPermitted(text),
         RunError::Job(e) => usage(e),
         RunError::Target(e) => target_failure(e),
         RunError::Stopped => stopped(),

@@ -161,7 +161,7 @@ fn ioctl_number(control: BorrowedFd<'_>, request: libc::Ioctl, number: u32) -> i
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// CPU time of one thread.
+/// CPU time of a thread or a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadCpu {
     /// In user space.
@@ -191,10 +191,20 @@ impl ThreadCpu {
 /// CPU time of the calling thread so far (`getrusage(RUSAGE_THREAD)`), in the microseconds the kernel gives.
 #[must_use]
 pub fn thread_cpu() -> ThreadCpu {
+    cpu_of(libc::RUSAGE_THREAD)
+}
+
+/// CPU time of this process so far, all its threads together.
+#[must_use]
+pub fn process_cpu() -> ThreadCpu {
+    cpu_of(libc::RUSAGE_SELF)
+}
+
+fn cpu_of(who: libc::c_int) -> ThreadCpu {
     // SAFETY: rusage is a plain struct of integers, for which all zeroes are valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a rusage of our own; RUSAGE_THREAD can only fail for a bad pointer.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    // SAFETY: the pointer is to a rusage of our own; a known `who` can only fail for a bad pointer.
+    unsafe { libc::getrusage(who, &raw mut usage) };
     ThreadCpu { user: nanos(usage.ru_utime), system: nanos(usage.ru_stime) }
 }
 

@@ -81,12 +81,15 @@ fn preparing(elapsed: Nanos, written: u64, size: u64) -> Progress {
         phase: Phase::Preparing,
         elapsed,
         planned: Some(planned),
+        written: Some((Bytes(written), Bytes(size))),
         ios: 0,
         bytes: Bytes(0),
         iops: None,
         bytes_per_s: None,
         clat: LivePercentiles::default(),
         errors: 0,
+        jobs: Vec::new(),
+        histogram: Vec::new(),
     }
 }
 

@@ -228,34 +228,19 @@ pub fn queue(active: &str, read_ahead: u64) -> QueueState {
 pub fn job(name: &str, rw: Rw, bs: u64, iodepth: u32) -> Job {
     let mut job = preset::find("randread-4k-qd32").unwrap().jobs().remove(0);
     (job.name, job.rw) = (name.to_owned(), rw);
-    (job.bs, job.iodepth, job.ramp) = (Bytes(bs), iodepth, Duration::from_secs(2));
+    (job.bs, job.iodepth) = (Bytes(bs), iodepth);
     job
 }
 
+/// The presets of the program.
 pub fn presets() -> Vec<PresetRow> {
-    let row = |job: Job, question: &str, not_for: &str| PresetRow {
-        name: job.name.clone(),
-        question: question.to_owned(),
-        not_for: not_for.to_owned(),
-        job,
+    let row = |p: &preset::Preset| PresetRow {
+        name: p.name.to_owned(),
+        question: p.question.to_owned(),
+        not_for: p.not_for.to_owned(),
+        jobs: p.jobs(),
     };
-    vec![
-        row(
-            job("seqread-1m", Rw::Read, 1 << 20, 8),
-            "how fast can large pieces be read one after the other?",
-            "judging read-ahead, which direct I/O goes past",
-        ),
-        row(
-            job("randread-4k", Rw::RandRead, 4096, 1),
-            "how long does one small read take when nothing else waits?",
-            "what the device can do with many readers",
-        ),
-        row(
-            job("randread-4k-qd32", Rw::RandRead, 4096, 32),
-            "how many small reads a second are possible?",
-            "the latency that a single reader feels",
-        ),
-    ]
+    preset::PRESETS.iter().map(row).collect()
 }
 
 /// A screen under test.
