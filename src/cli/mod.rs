@@ -110,7 +110,7 @@ enum Command {
     Undo(undo::UndoArgs),
     /// Put back what an interrupted program left held
     Restore(restore::RestoreArgs),
-    /// Run a read workload on a device or file
+    /// Run a workload on a device, a file, or a scratch file of its own
     Run(run::RunArgs),
     /// List the presets and the question each answers
     Jobs(jobs::JobsArgs),

@@ -18,6 +18,10 @@ use super::root::SysRoot;
 /// processes outside of it are out of sight.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
+/// The process that the kernel starts. It may have rights that nobody else has, so that even root may not look into it. It
+/// starts others, and works on no device.
+pub const FIRST_PROCESS: u32 = 1;
+
 /// What was seen at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Elsewhere {
@@ -64,20 +68,23 @@ impl Elsewhere {
         seen
     }
 
-    /// One process of each namespace speaks for all in it. One whose namespace may not be asked for still lists its mounts.
+    /// One process of each namespace speaks for all in it.
     fn look_at_namespace(&mut self, root: &SysRoot, pid: u32, known: &mut Namespaces) {
-        let namespace = match std::fs::read_link(root.of_process(pid, "ns/mnt")) {
-            Ok(namespace) => Some(namespace),
+        // What is mounted may be told where the namespace's name is not (the first process, which has more rights than
+        // any other).
+        let named = match std::fs::read_link(root.of_process(pid, "ns/mnt")) {
+            Ok(named) => Some(named),
             Err(e) if is_gone(&e) => return,
             Err(_) => None,
         };
-        if namespace.as_ref().is_some_and(|n| known.names.contains(n)) {
+        if named.as_ref().is_some_and(|n| known.names.contains(n)) {
             return;
         }
         match std::fs::read(root.of_process(pid, "mountinfo")) {
             Ok(text) => {
-                known.names.extend(namespace);
-                if !known.mounts.insert(first_mount(&text)) {
+                let new = known.mounts.insert(first_mount(&text));
+                known.names.extend(named);
+                if !new {
                     return;
                 }
                 let who = format!("{pid} {}", command(root, pid));
@@ -101,11 +108,7 @@ impl Elsewhere {
             let (devnum, node) = match block_device(root, &file.path()) {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
-                // The list may be seen and what is on it not (a process that guards itself, even from root).
-                Err(e) => {
-                    self.missed(root, pid, &e);
-                    continue;
-                }
+                Err(e) => return self.missed(root, pid, &e),
             };
             let writes = opened_for_writing(root, pid, &file.file_name());
             let who = who.get_or_insert_with(|| format!("{} ({pid})", command(root, pid)));
@@ -127,7 +130,7 @@ impl Elsewhere {
     }
 }
 
-/// The answers of a process that has ended; EINVAL is that of its mountinfo while its parent has not asked for it.
+/// The answers of a process that has ended; EINVAL is that of its mountinfo until its parent has asked for its end.
 fn is_gone(e: &std::io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::EINVAL))
 }
@@ -154,8 +157,7 @@ fn sees_all_processes(root: &SysRoot) -> bool {
 struct Namespaces {
     /// As `/proc/PID/ns/mnt` names them.
     names: HashSet<PathBuf>,
-    /// By their first mount: the kernel gives a mount's number to no other while it is there, in any namespace. For the
-    /// first process of a host, whose namespace may not be asked for.
+    /// By their first mount: the kernel gives a mount's number to no other while it is there, in any namespace.
     mounts: HashSet<Option<u64>>,
 }
 
@@ -165,12 +167,17 @@ fn first_mount(mountinfo: &[u8]) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The number and the node of a block device behind `/proc/PID/fd/N`; None for anything else.
+/// The number and the node of a block device behind `/proc/PID/fd/N`; None for anything else, also for one that was
+/// closed meanwhile.
 ///
 /// # Errors
-/// The link may not be followed; ENOENT if it was closed meanwhile.
+/// It may not be looked at.
 fn block_device(root: &SysRoot, fd: &Path) -> std::io::Result<Option<(Option<DevNum>, PathBuf)>> {
-    let target = std::fs::read_link(fd)?;
+    let target = match std::fs::read_link(fd) {
+        Ok(target) => target,
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => return Err(e),
+        Err(_) => return Ok(None),
+    };
     // `socket:[1]`, `anon_inode:[eventfd]` and their like.
     if !target.is_absolute() {
         return Ok(None);
@@ -183,10 +190,8 @@ fn block_device(root: &SysRoot, fd: &Path) -> std::io::Result<Option<(Option<Dev
     let Ok(stat) = rustix::fs::statx(CWD, fd, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE) else {
         return Ok(None);
     };
-    if FileType::from_raw_mode(stat.stx_mode.into()) != FileType::BlockDevice {
-        return Ok(None);
-    }
-    Ok(Some((Some(DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }), target)))
+    let block = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::BlockDevice;
+    Ok(block.then_some((Some(DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }), target)))
 }
 
 /// From the line `flags:` of `/proc/PID/fdinfo/N`, octal, the access mode in the last two bits.

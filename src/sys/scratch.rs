@@ -5,7 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -24,6 +24,8 @@ const CHUNK: usize = 1 << 20;
 /// Chunks between two syncs while filling, so that progress is of the medium and not of the page cache.
 const CHUNKS_PER_SYNC: usize = 16;
 
+/// What the short-lived names of scratch files begin with; the process and a number follow.
+const STEM: &str = ".blktune-";
 /// Makes the short-lived names of scratch files differ.
 static NEXT_FILE: AtomicU32 = AtomicU32::new(0);
 
@@ -81,13 +83,50 @@ pub fn nameless(dir: &Path) -> Result<File, ScratchError> {
     match nameless {
         // File systems without O_TMPFILE; an old kernel takes the flag for O_DIRECTORY and says EISDIR.
         Err(e) if matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)) => {
-            let n = NEXT_FILE.fetch_add(1, Ordering::Relaxed);
-            let path = dir.join(format!(".blktune-{}-{n}", std::process::id()));
-            let file = options.create_new(true).open(&path).map_err(at(&path, "making a scratch file"))?;
-            std::fs::remove_file(&path).map_err(at(&path, "taking the scratch file's name away"))?;
-            Ok(file)
+            let made = named_for_a_moment(dir, &options);
+            // After ours, so that nothing goes where nothing may be made.
+            remove_left_overs(dir);
+            made
         }
         done => done.map_err(at(dir, "making a scratch file")),
+    }
+}
+
+/// A file that has a name until it is open: file systems without `O_TMPFILE` (vfat, NFS, many of FUSE). A kill within that
+/// moment leaves an empty file, which [`remove_left_overs`] takes.
+fn named_for_a_moment(dir: &Path, options: &OpenOptions) -> Result<File, ScratchError> {
+    let n = NEXT_FILE.fetch_add(1, Ordering::Relaxed);
+    let path = dir.join(format!("{STEM}{}-{n}", std::process::id()));
+    let mut options = options.clone();
+    // `create_new` follows no link and takes no file that is there.
+    let file = options.create_new(true).open(&path).map_err(at(&path, "making a scratch file"))?;
+    std::fs::remove_file(&path).map_err(at(&path, "taking the scratch file's name away"))?;
+    // Some file systems over a network lose a file with its name; better told now than as a failed run.
+    let mut read = [0; 1];
+    file.write_all_at(b"x", 0)
+        .and_then(|()| file.read_exact_at(&mut read, 0))
+        .and_then(|()| file.set_len(0))
+        .map_err(at(dir, "keeping a file open without a name, which this file system can not do"))?;
+    Ok(file)
+}
+
+/// Removes what killed programs left in `dir`: plain files of ours by that name, of this user, whose process is gone.
+fn remove_left_overs(dir: &Path) {
+    let me = rustix::process::geteuid().as_raw();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let parts = name.to_str().and_then(|n| n.strip_prefix(STEM)?.split_once('-'));
+        let Some((Ok(pid), Ok(_))) = parts.map(|(p, n)| (p.parse::<i32>(), n.parse::<u32>())) else {
+            continue;
+        };
+        let Some(pid) = rustix::process::Pid::from_raw(pid) else { continue };
+        let gone = rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+        // Of the entry itself: a link is none of ours.
+        let ours = entry.metadata().is_ok_and(|m| m.is_file() && m.uid() == me);
+        if gone && ours {
+            // What can not be removed stays for the next.
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -132,7 +171,46 @@ fn at(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> ScratchErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{FileExt, MetadataExt};
+
+    #[test]
+    fn without_o_tmpfile_the_name_is_gone_before_the_file_is_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o600);
+        let file = named_for_a_moment(dir.path(), &options).unwrap();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+        let meta = file.metadata().unwrap();
+        assert_eq!((meta.nlink(), meta.len(), meta.mode() & 0o777), (0, 0, 0o600));
+    }
+
+    #[test]
+    fn what_a_killed_program_left_is_removed_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let (gone, here) = (ended.id(), std::process::id());
+        let left = format!("{STEM}{gone}-0");
+        let stay = [
+            format!("{STEM}{here}-0"),
+            format!("{STEM}{gone}"),
+            format!("{STEM}{gone}-x"),
+            format!("{STEM}x-0"),
+            format!("{STEM}-1-0"),
+            format!("x{STEM}{gone}-0"),
+        ];
+        for name in stay.iter().chain([&left]) {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        let target = dir.path().join("target");
+        std::fs::write(&target, "kept").unwrap();
+        std::os::unix::fs::symlink(&target, dir.path().join(format!("{STEM}{gone}-1"))).unwrap();
+        std::fs::create_dir(dir.path().join(format!("{STEM}{gone}-2"))).unwrap();
+        remove_left_overs(dir.path());
+        assert!(!dir.path().join(&left).exists());
+        assert!(stay.iter().all(|name| dir.path().join(name).exists()));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), stay.len() + 3);
+        assert_eq!(std::fs::read_to_string(target).unwrap(), "kept");
+    }
 
     #[test]
     fn a_tenth_at_most_and_a_gibibyte_left() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::attr::{self, clean};
 use super::device::{DevNum, Usage, UsageKind};
-use super::elsewhere::Elsewhere;
+use super::elsewhere::{Elsewhere, FIRST_PROCESS};
 use super::mounts::{self, Mount};
 use super::name::{KernelName, natural_order};
 use super::root::SysRoot;
@@ -143,11 +143,12 @@ impl Users {
         self
     }
 
-    /// Whether everything that could use a device was looked at: false without the right to look into other users'
-    /// processes, in a container, in a captured tree, and where other processes were not looked at to save time.
+    /// Whether everything that could use a device was looked at, but for what the first process may hide: false without the
+    /// right to look into other users' processes, in a container, in a captured tree, and where other processes were not
+    /// looked at to save time.
     #[must_use]
-    pub const fn complete(&self) -> bool {
-        self.all_in_sight && self.out_of_reach.is_empty()
+    pub fn complete(&self) -> bool {
+        self.all_in_sight && self.out_of_reach.iter().all(|(pid, _)| *pid == FIRST_PROCESS)
     }
 
     /// Whether `/proc` shows every process of the host: not in a container, and not where it hides other users'.

@@ -25,6 +25,7 @@ pub use refusal::Refusal;
 use super::target::backing;
 use crate::sys::attr::clean;
 use crate::sys::device::{DevNum, Device, DeviceId, UsageKind};
+use crate::sys::elsewhere::FIRST_PROCESS;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::sys::signature::{self, Content, Opened};
@@ -37,9 +38,6 @@ use crate::units::Bytes;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(20);
-/// The first process. Where even root may not look into it, that alone is no reason to refuse: what has a disk open is
-/// some other process, which can be looked into; and whoever has it exclusively is seen by the kernel.
-const INIT: u32 = 1;
 /// Words of partition tables.
 const TABLES: [&str; 9] = ["gpt", "dos", "PMBR", "sun", "sgi", "aix", "mac", "bsd", "amiga"];
 /// The word for partitions that the kernel has without a table on the device (`addpart`).
@@ -174,10 +172,11 @@ impl Guard {
         }
         let device = self.unused()?;
         let content = self.content(fd)?;
-        let now = words(&content, &device);
-        if now != self.words {
-            let now = if now.is_empty() { "nothing known".to_owned() } else { now.join(", ") };
-            return Err(changed(&format!("{now} is on it now")));
+        // What was armed may be gone: jobs that are measured alone first have written already.
+        let new: Vec<&str> =
+            words(&content, &device).into_iter().filter(|w| !self.words.contains(w)).collect();
+        if !new.is_empty() {
+            return Err(changed(&format!("{} is on it now", new.join(", "))));
         }
         Ok(())
     }
@@ -292,14 +291,13 @@ impl Guard {
         found
     }
 
-    /// What can not be looked at counts as use, but for the first process (see [`INIT`]).
+    /// What can not be looked at counts as use, but for the first process.
     fn in_reach(&self, users: &Users) -> Result<(), Refusal> {
-        let others: Vec<String> =
-            users.out_of_reach().iter().filter(|(pid, _)| *pid != INIT).map(process).collect();
-        if users.all_in_sight() && others.is_empty() {
+        if users.complete() {
             return Ok(());
         }
-        Err(Refusal::OutOfReach { name: self.id.name.clone(), who: others })
+        let others = users.out_of_reach().iter().filter(|(pid, _)| *pid != FIRST_PROCESS);
+        Err(Refusal::OutOfReach { name: self.id.name.clone(), who: others.map(process).collect() })
     }
 
     fn content(&self, fd: &OwnedFd) -> Result<Content, Refusal> {

@@ -258,7 +258,9 @@ impl Ledger {
             self.skip -= 1;
         }
         let nothing_else = self.counted == 0 && self.figures.ios() == 0 && self.opened.is_some();
-        if self.errors > MOST_ERRORS || (self.errors >= MOST_ERRORS_AT_START && nothing_else) {
+        // A full medium does not become empty by waiting.
+        let full = matches!(failure.errno, Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG));
+        if full || self.errors > MOST_ERRORS || (self.errors >= MOST_ERRORS_AT_START && nothing_else) {
             self.give_up();
         }
     }
@@ -462,6 +464,14 @@ mod tests {
         let end = l.close(Nanos(20), None);
         assert_eq!(end.failure, Some(IoFailure { io: read_at(0), errno: Some(libc::EIO) }));
         assert!(end.gave_up && end.failure.unwrap().to_string().contains("offset 0: Input/output error"));
+    }
+
+    #[test]
+    fn a_full_medium_ends_it_at_once() {
+        let (mut l, ..) = ledger(false, u64::MAX);
+        l.done(Direction::Write, 1, 1);
+        l.failed(IoFailure { io: read_at(4096), errno: Some(libc::ENOSPC) });
+        assert!(!l.may_issue() && l.close(Nanos(20), None).gave_up);
     }
 
     #[test]

@@ -415,3 +415,27 @@ pub(super) fn backing(root: &SysRoot, number: DevNum) -> Option<Backing> {
     let whole = if dir.join("partition").exists() { name(dir.parent()?)? } else { row.clone() };
     Some(Backing { row, whole })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::preset;
+
+    #[test]
+    fn memory_that_has_to_be_aligned_to_more_than_a_page_is_refused_under_direct_io() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        let mut target =
+            Target::of(&SysRoot::host(), file.into(), TargetKind::File, "file".to_owned()).unwrap();
+        target.step = 512;
+        let mut job = preset::find("randread-4k").unwrap().jobs().remove(0);
+        for (memory, fits) in [(None, true), (Some(4), true), (Some(4096), true), (Some(8192), false)] {
+            target.memory = memory;
+            assert_eq!(target.region(&job).is_ok(), fits, "{memory:?}");
+        }
+        let e = target.region(&job).unwrap_err().to_string();
+        assert!(e.contains("8192") && e.contains("--set direct=false"), "{e}");
+        job.set("direct=false").unwrap();
+        assert!(target.region(&job).is_ok());
+    }
+}

@@ -162,3 +162,17 @@ fn a_device_that_a_process_has_open() {
     closes.join().unwrap();
     assert_eq!(out.code, 0, "{}", out.stderr);
 }
+
+#[test]
+fn a_process_that_has_ended_uses_nothing() {
+    let Some(disk) = Disk::blank() else { return };
+    // A zombie: its parent has not asked for its end.
+    let mut ended = Command::new("true").spawn().unwrap();
+    let stat = format!("/proc/{}/stat", ended.id());
+    while !std::fs::read_to_string(&stat).unwrap().contains(") Z ") {
+        std::thread::yield_now();
+    }
+    let out = run(&disk.dev(), &["--write-device", &disk.kernel()], "number_ios=8");
+    assert_eq!(out.code, 0, "{}", out.stderr);
+    ended.wait().unwrap();
+}

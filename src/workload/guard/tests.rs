@@ -177,6 +177,30 @@ fn what_changes_between_arming_and_start_is_noticed_before_the_first_write() {
 }
 
 #[test]
+fn a_second_run_finds_what_the_first_one_destroyed_gone() {
+    let Some(made) = Made::new("a_second_run_finds_what_the_first_one_destroyed_gone") else { return };
+    made.device.backing_file().write_all_at(b"XFSB", 0).unwrap();
+    let arming = Arming { device: "sdx".to_owned(), destroy: vec!["xfs".to_owned()] };
+    let (fd, guard) = Guard::arm_with(&made.root(), &made.at("dev/sdx"), &arming, nobody_uses_it).unwrap();
+    let target = Target::guarded(&SysRoot::host(), fd, guard).unwrap();
+    let job = |rw: &str| {
+        let mut job = preset::find("seqwrite-1m").unwrap().jobs().remove(0);
+        for key in ["ramp=0s", "runtime=10s", "number_ios=8", "bs=1m", rw] {
+            job.set(key).unwrap();
+        }
+        job
+    };
+    for _ in 0..2 {
+        let jobs = [job("rw=write")];
+        let done = run(&jobs, &target, &AtomicBool::new(false), &mut Nobody).unwrap();
+        assert_eq!(done.total.write.ios, 8);
+    }
+    // But not what was never there.
+    made.device.backing_file().write_all_at(b"SFOZ", 0).unwrap();
+    assert!(write(&target).unwrap_err().contains("zonefs is on it now"));
+}
+
+#[test]
 fn node_and_sysfs_have_to_agree() {
     let Some(made) = Made::new("node_and_sysfs_have_to_agree") else { return };
     let node = made.at("dev/sdx");
