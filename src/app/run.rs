@@ -89,6 +89,12 @@ impl Run {
             Phase::Ramp => Some(p.elapsed),
             Phase::Measuring => Some(Nanos(ramp.0.saturating_add(p.elapsed.0))),
         };
+        if self.alone() && !p.jobs.is_empty() && p.jobs.len() == self.jobs.len() {
+            // Now all run together: what was drawn was of the foreground by itself.
+            let planned = Nanos(ramp.0.saturating_add(self.times().1.0));
+            self.engine_line = Timeline::new(planned);
+            self.kernel_line = Timeline::new(planned);
+        }
         if let Some(at) = since_start {
             self.at = at;
             self.engine_line.push(at, p.bytes_per_s);
@@ -118,7 +124,24 @@ impl Run {
         Some(all.since(done))
     }
 
+    /// Whether only the foreground jobs run now, the others after them.
+    #[must_use]
+    pub fn alone(&self) -> bool {
+        self.progress.as_ref().is_some_and(|p| !p.jobs.is_empty() && p.jobs.len() < self.jobs.len())
+    }
+
     fn done_of(&self) -> Option<(Nanos, Nanos)> {
+        let (done, all) = self.done_of_this()?;
+        if !self.jobs.iter().any(|j| j.foreground) {
+            return Some((done, all));
+        }
+        // The second run takes as long as the first.
+        let before = if self.alone() { 0 } else { all.0 };
+        Some((Nanos(before.saturating_add(done.0)), Nanos(all.0.saturating_mul(2))))
+    }
+
+    /// Of the run that goes on now.
+    fn done_of_this(&self) -> Option<(Nanos, Nanos)> {
         let p = self.progress.as_ref()?;
         let (ramp, runtime) = self.times();
         let all = Nanos(ramp.0.saturating_add(runtime.0));
