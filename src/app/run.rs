@@ -160,3 +160,52 @@ impl Run {
 fn times(jobs: &[Job]) -> (Nanos, Nanos) {
     jobs.first().map_or_else(Default::default, |j| (j.ramp.into(), j.runtime.into()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Bytes;
+    use crate::workload::live::{JobProgress, LivePercentiles};
+    use crate::workload::preset;
+
+    fn measuring(seconds: u64, jobs: usize) -> Progress {
+        let one = |n: usize| JobProgress { name: format!("{n}"), ..JobProgress::default() };
+        Progress {
+            phase: Phase::Measuring,
+            elapsed: Nanos(seconds * 1_000_000_000),
+            planned: Some(Nanos(10_000_000_000)),
+            written: None,
+            ios: 0,
+            bytes: Bytes(0),
+            iops: None,
+            bytes_per_s: Some(1.0),
+            clat: LivePercentiles::default(),
+            errors: 0,
+            jobs: (0..jobs).map(one).collect(),
+            histogram: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_foreground_doubles_the_time_and_the_second_run_is_drawn_anew() {
+        let jobs = preset::find("readers-vs-writer").unwrap().jobs();
+        let mut run = Run::new("readers-vs-writer".to_owned(), jobs, Place::scratch_file(), None);
+        let left = |run: &Run| run.time_left().map(Nanos::seconds);
+        run.take_progress(measuring(3, 1));
+        run.take_progress(measuring(4, 1));
+        assert!(run.alone());
+        assert_eq!(left(&run), Some(17.0), "6 s of this one, 11 s of the next");
+        run.take_progress(measuring(4, 2));
+        assert!(!run.alone());
+        assert_eq!(left(&run), Some(6.0));
+        let mut fresh = Run::new(String::new(), run.jobs.clone(), Place::scratch_file(), None);
+        assert_ne!(run.engine_line, fresh.engine_line);
+        fresh.take_progress(measuring(4, 2));
+        assert_eq!(run.engine_line, fresh.engine_line, "what was drawn of the first is gone");
+        for job in &mut run.jobs {
+            job.foreground = false;
+        }
+        assert_eq!(left(&run), Some(6.0));
+        assert_eq!(run.share_done(), Some(5.0 / 11.0));
+    }
+}
