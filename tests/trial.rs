@@ -12,13 +12,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use blktune::sys::loopdev::{self, LoopOptions};
+use blktune::sys::name::KernelName;
 use blktune::sys::root::SysRoot;
+use blktune::trial::host::HostFacts;
 use blktune::trial::result::TrialResult;
 use blktune::trial::run_trial;
 use blktune::workload::job::Job;
 use blktune::workload::outcome::RunError;
 use blktune::workload::preset;
 use blktune::workload::target::Target;
+use support::fixtures::sysroot;
 use support::loop_device;
 use support::throttle::Throttle;
 
@@ -131,7 +134,9 @@ fn the_host_and_its_cpus_are_part_of_the_result() {
     #[allow(clippy::cast_precision_loss)] // a rate
     let gib = r.total.bytes().0 as f64 / f64::from(1 << 30);
     let cpu = r.cpu;
-    assert!(cpu.system_s > 0.0 && (cpu.system_s_per_gib.unwrap() * gib - cpu.system_s).abs() < 1e-9);
+    // The kernel knows the sum exactly and shares it out by what its ticks met.
+    let per_gib = cpu.user_s_per_gib.unwrap() + cpu.system_s_per_gib.unwrap();
+    assert!(cpu.user_s + cpu.system_s > 0.0 && (per_gib * gib - cpu.user_s - cpu.system_s).abs() < 1e-9);
     assert!((0.0..=100.0).contains(&cpu.host_busy_pct.unwrap()), "{cpu:?}");
     let json = serde_json::to_value(&r).unwrap();
     assert!(
@@ -155,7 +160,7 @@ fn a_foreground_is_measured_alone_and_beside_the_others() {
     let alone = r.alone.as_ref().unwrap();
     let [readers] = alone.jobs.as_slice() else { panic!("{:?}", alone.jobs) };
     assert!(readers.name == "readers" && readers.read.ios > 0 && readers.write.ios == 0);
-    assert!(alone.device.is_some() && alone.cpu.system_s > 0.0 && alone.window_s > 0.4);
+    assert!(alone.device.is_some() && alone.cpu.user_s + alone.cpu.system_s > 0.0 && alone.window_s > 0.4);
     assert_eq!(r.jobs.len(), 2);
     let metrics: Vec<&str> = r.inflation.iter().map(|i| i.metric).collect();
     assert_eq!(metrics, ["p50", "p99", "mean"]);
@@ -306,4 +311,25 @@ fn a_right_that_is_missing_is_told_before_anything_is_prepared() {
     assert!(matches!(e, RunError::NotPermitted(_)), "{e}");
     assert!(e.to_string().contains("nothing was started; drop_caches=true"), "{e}");
     assert!(blktune::trial::check(&tree, &jobs("dd-1m", "drop_caches=true")).is_ok());
+}
+
+#[test]
+fn the_bottom_of_every_stack_is_found_in_a_captured_tree() {
+    let tree = sysroot("linux-6.12-qemu");
+    let facts = |name: &str| HostFacts::read(&tree.root, KernelName::new(name).as_ref(), None);
+    let bottom = |name: &str| facts(name).devices.iter().map(|d| d.name.kernel()).collect::<Vec<_>>();
+    assert_eq!(bottom("sda"), ["sda"]);
+    // A stripe over a multipath device over two disks; an array of a null_blk and two namespaces.
+    assert_eq!(bottom("dm-7"), ["sdh", "sdi"]);
+    assert_eq!(bottom("md5"), ["nullb3", "nvme0n1", "nvme0n2"]);
+    assert_eq!(bottom("nvme3n1"), ["nvme3c2n1", "nvme3c3n1"]);
+    let arrays =
+        |name: &str| facts(name).arrays.iter().map(|a| (a.name.kernel(), a.works())).collect::<Vec<_>>();
+    assert_eq!(arrays("md5"), [("md5".to_owned(), false)]);
+    assert_eq!(arrays("nvme0n2"), [("md5".to_owned(), false)], "the array above a member");
+    assert_eq!(arrays("sda"), []);
+    let sda = facts("sda").devices.remove(0).attachment;
+    // qemu's host has one node and says -1; its virtio has no link.
+    assert_eq!((sda.queue_depth, sda.hw_queues, sda.numa_node, sda.pcie), (Some(128), Some(2), None, None));
+    assert_eq!(facts("loop1").devices[0].attachment.queue_depth, None);
 }

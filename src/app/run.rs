@@ -89,6 +89,12 @@ impl Run {
             Phase::Ramp => Some(p.elapsed),
             Phase::Measuring => Some(Nanos(ramp.0.saturating_add(p.elapsed.0))),
         };
+        if self.alone() && !p.jobs.is_empty() && p.jobs.len() == self.jobs.len() {
+            // Now all run together: what was drawn was of the foreground by itself.
+            let planned = Nanos(ramp.0.saturating_add(self.times().1.0));
+            self.engine_line = Timeline::new(planned);
+            self.kernel_line = Timeline::new(planned);
+        }
         if let Some(at) = since_start {
             self.at = at;
             self.engine_line.push(at, p.bytes_per_s);
@@ -118,7 +124,24 @@ impl Run {
         Some(all.since(done))
     }
 
+    /// Whether only the foreground jobs run now, the others after them.
+    #[must_use]
+    pub fn alone(&self) -> bool {
+        self.progress.as_ref().is_some_and(|p| !p.jobs.is_empty() && p.jobs.len() < self.jobs.len())
+    }
+
     fn done_of(&self) -> Option<(Nanos, Nanos)> {
+        let (done, all) = self.done_of_this()?;
+        if !self.jobs.iter().any(|j| j.foreground) {
+            return Some((done, all));
+        }
+        // The second run takes as long as the first.
+        let before = if self.alone() { 0 } else { all.0 };
+        Some((Nanos(before.saturating_add(done.0)), Nanos(all.0.saturating_mul(2))))
+    }
+
+    /// Of the run that goes on now.
+    fn done_of_this(&self) -> Option<(Nanos, Nanos)> {
         let p = self.progress.as_ref()?;
         let (ramp, runtime) = self.times();
         let all = Nanos(ramp.0.saturating_add(runtime.0));
@@ -136,4 +159,53 @@ impl Run {
 /// Ramp and runtime, which all jobs of a run share.
 fn times(jobs: &[Job]) -> (Nanos, Nanos) {
     jobs.first().map_or_else(Default::default, |j| (j.ramp.into(), j.runtime.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Bytes;
+    use crate::workload::live::{JobProgress, LivePercentiles};
+    use crate::workload::preset;
+
+    fn measuring(seconds: u64, jobs: usize) -> Progress {
+        let one = |n: usize| JobProgress { name: format!("{n}"), ..JobProgress::default() };
+        Progress {
+            phase: Phase::Measuring,
+            elapsed: Nanos(seconds * 1_000_000_000),
+            planned: Some(Nanos(10_000_000_000)),
+            written: None,
+            ios: 0,
+            bytes: Bytes(0),
+            iops: None,
+            bytes_per_s: Some(1.0),
+            clat: LivePercentiles::default(),
+            errors: 0,
+            jobs: (0..jobs).map(one).collect(),
+            histogram: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_foreground_doubles_the_time_and_the_second_run_is_drawn_anew() {
+        let jobs = preset::find("readers-vs-writer").unwrap().jobs();
+        let mut run = Run::new("readers-vs-writer".to_owned(), jobs, Place::scratch_file(), None);
+        let left = |run: &Run| run.time_left().map(Nanos::seconds);
+        run.take_progress(measuring(3, 1));
+        run.take_progress(measuring(4, 1));
+        assert!(run.alone());
+        assert_eq!(left(&run), Some(17.0), "6 s of this one, 11 s of the next");
+        run.take_progress(measuring(4, 2));
+        assert!(!run.alone());
+        assert_eq!(left(&run), Some(6.0));
+        let mut fresh = Run::new(String::new(), run.jobs.clone(), Place::scratch_file(), None);
+        assert_ne!(run.engine_line, fresh.engine_line);
+        fresh.take_progress(measuring(4, 2));
+        assert_eq!(run.engine_line, fresh.engine_line, "what was drawn of the first is gone");
+        for job in &mut run.jobs {
+            job.foreground = false;
+        }
+        assert_eq!(left(&run), Some(6.0));
+        assert_eq!(run.share_done(), Some(5.0 / 11.0));
+    }
 }

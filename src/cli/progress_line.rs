@@ -10,16 +10,18 @@ use crate::workload::live::{Phase, Progress};
 pub(super) struct ProgressLine {
     on: bool,
     shown: usize,
+    jobs: usize,
 }
 
 impl ProgressLine {
-    pub(super) fn new() -> Self {
-        Self { on: std::io::stderr().is_terminal(), shown: 0 }
+    /// For a run of so many jobs.
+    pub(super) fn new(jobs: usize) -> Self {
+        Self { on: std::io::stderr().is_terminal(), shown: 0, jobs }
     }
 
     pub(super) fn show(&mut self, p: &Progress) {
         if self.on {
-            self.draw(&words(p));
+            self.draw(&words(p, self.jobs));
         }
     }
 
@@ -55,14 +57,21 @@ impl ProgressLine {
     }
 }
 
-fn words(p: &Progress) -> String {
+fn words(p: &Progress, jobs: usize) -> String {
     let phase = match p.phase {
         Phase::Preparing => "writing the scratch file",
         Phase::Ramp => "ramp",
         Phase::Measuring => "measuring",
         Phase::Draining => "waiting for I/O in flight",
     };
-    let mut text = format!("{phase} {:.1}", p.elapsed.seconds());
+    // Of several, some run alone first.
+    let alone = if p.jobs.is_empty() || p.jobs.len() == jobs {
+        String::new()
+    } else {
+        let names: Vec<&str> = p.jobs.iter().map(|j| j.name.as_str()).collect();
+        format!("{} alone: ", names.join(", "))
+    };
+    let mut text = format!("{alone}{phase} {:.1}", p.elapsed.seconds());
     // Writing to a String can not fail.
     if let Some(planned) = p.planned {
         _ = write!(text, " of {:.1} s", planned.seconds());

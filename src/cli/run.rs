@@ -68,7 +68,7 @@ pub fn run(args: &RunArgs, root: &SysRoot, instead: Option<&str>, stop: &Arc<Ato
         ));
     }
     let jobs = jobs(args)?;
-    let mut line = ProgressLine::new();
+    let mut line = ProgressLine::new(jobs.len());
     let result = measure(args, root, instead, &jobs, stop, &mut line);
     line.clear();
     let (result, written) = result?;

@@ -1,6 +1,7 @@
 //! Screen 3: presets, the fields of their jobs, and the sentence that says what will happen.
 
 use crate::sys::device::DeviceId;
+use crate::trial::foreground;
 use crate::workload::job::Job;
 
 use crate::app::dialogs::Dialog;
@@ -70,10 +71,11 @@ impl WorkloadScreen {
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let several = self.jobs.len() > 1;
-        self.jobs.iter().find_map(|j| {
+        let alone = self.jobs.iter().find_map(|j| {
             let why = j.check().err()?;
             Some(if several { format!("{}: {why}", j.name) } else { why.to_string() })
-        })
+        });
+        alone.or_else(|| foreground::of(&self.jobs).err().map(|e| e.to_string()))
     }
 
     /// Changes the shown job; what belongs to the run is changed in all.

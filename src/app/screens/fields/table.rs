@@ -362,6 +362,15 @@ pub static FIELDS: &[Field] = &[
         ..PLAIN
     },
     Field {
+        key: "foreground",
+        about: "measured alone first, for the same time, then beside the other jobs",
+        hint: "true or false",
+        steps: FLAG,
+        shown: |j| yes(j.foreground),
+        rank: |j| j.foreground.into(),
+        ..PLAIN
+    },
+    Field {
         key: "prio",
         about: "I/O priority of the workers; only some schedulers look at it",
         hint: "none, 0 to 7, be/7, rt/0, idle",
