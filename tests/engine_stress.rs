@@ -73,7 +73,7 @@ fn stopped_at_any_moment_nothing_is_lost() {
                     Err(e) => panic!("{keys}: {e}"),
                     Ok(t) => {
                         let bs = if keys.contains("bs=16k") { 16_384 } else { 4_096 };
-                        let of_jobs: u64 = t.jobs.iter().map(|j| j.ios()).sum();
+                        let of_jobs: u64 = t.jobs.iter().map(blktune::workload::result::JobResult::ios).sum();
                         assert!(t.interrupted && t.total.errors() == 0, "{keys}");
                         assert_eq!(
                             (t.total.bytes().0, of_jobs),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use super::{FLUSH, Flight, LONGEST_WAIT, NOT_DUE, Queues, TIMER, Uring};
+use super::{FLUSH, LONGEST_WAIT, NOT_DUE, Pending, Queues, TIMER, Uring};
 use crate::units::Nanos;
 use crate::workload::arrivals::Arrivals;
 use crate::workload::engine::one_at_a_time::begin;
@@ -11,8 +11,8 @@ use crate::workload::engine::{DriveError, Feed, FlushFailure, IoEngine, Pace, no
 use crate::workload::ledger::Ledger;
 use crate::workload::pattern::Pattern;
 
-impl Flight {
-    /// Makes safe what was written, with nothing else in flight: then it covers every write that was answered before, and
+impl Pending {
+    /// Makes safe what was written, with nothing else in pending: then it covers every write that was answered before, and
     /// its time is its own.
     #[cold]
     fn flush(
@@ -173,7 +173,7 @@ impl Flight {
 
 impl IoEngine for Uring {
     fn registered(&self) -> Option<&'static str> {
-        Some(match (self.flight.fixed_buffers, !self.flight.target.1.is_empty()) {
+        Some(match (self.pending.fixed_buffers, !self.pending.target.1.is_empty()) {
             (true, true) => "registered buffers and file",
             (true, false) => "registered buffers",
             (false, true) => "registered file",
@@ -183,23 +183,23 @@ impl IoEngine for Uring {
 
     fn drive(&mut self, feed: &mut Feed, ledger: &mut Ledger) -> Result<Nanos, DriveError> {
         let begun = begin(ledger);
-        let (queues, flight) = (&mut Queues::of(&mut self.ring), &mut *self.flight);
+        let (queues, pending) = (&mut Queues::of(&mut self.ring), &mut *self.pending);
         let pattern = &mut feed.pattern;
         let mut last = match &mut feed.pace {
-            Pace::Closed => flight.closed(queues, pattern, ledger, begun)?,
+            Pace::Closed => pending.closed(queues, pattern, ledger, begun)?,
             Pace::Think(pause) => {
-                let ready = VecDeque::from(vec![begun; flight.slots.len()]);
-                flight.paced(queues, pattern, &mut Times::Think(*pause, ready), ledger, begun)?
+                let ready = VecDeque::from(vec![begun; pending.slots.len()]);
+                pending.paced(queues, pattern, &mut Times::Think(*pause, ready), ledger, begun)?
             }
             Pace::Open(arrivals) => {
                 arrivals.begin(begun);
-                let last = flight.paced(queues, pattern, &mut Times::Open(arrivals), ledger, begun)?;
+                let last = pending.paced(queues, pattern, &mut Times::Open(arrivals), ledger, begun)?;
                 ledger.not_started(arrivals);
                 last
             }
         };
-        if flight.source.end_fsync {
-            last = flight.flush(queues, ledger, last)?;
+        if pending.source.end_fsync {
+            last = pending.flush(queues, ledger, last)?;
         }
         Ok(last)
     }

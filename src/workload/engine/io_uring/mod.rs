@@ -104,15 +104,15 @@ const EMPTY: Slot = Slot { io: Io { offset: 0, direction: Direction::Read }, sta
 /// The engine.
 ///
 /// The kernel writes into the arena between submission and completion of an I/O. Therefore no slice of a buffer is ever
-/// made here while its I/O is in flight, and `Drop` leaks arena, ring and descriptor if anything still is: memory that is
+/// made here while its I/O is in pending, and `Drop` leaks arena, ring and descriptor if anything still is: memory that is
 /// never freed can be written to by a late device without harm.
 pub struct Uring {
     ring: ManuallyDrop<IoUring>,
-    flight: ManuallyDrop<Flight>,
+    pending: ManuallyDrop<Pending>,
 }
 
-/// What is in flight: its memory, and what is known of it.
-struct Flight {
+/// What is in pending: its memory, and what is known of it.
+struct Pending {
     arena: Arena,
     source: Source,
     slots: Vec<Slot>,
@@ -152,7 +152,7 @@ impl Uring {
         };
         Ok(Self {
             ring: ManuallyDrop::new(ring),
-            flight: ManuallyDrop::new(Flight {
+            pending: ManuallyDrop::new(Pending {
                 arena,
                 slots: vec![EMPTY; count],
                 free: Vec::with_capacity(count),
@@ -167,7 +167,7 @@ impl Uring {
     }
 }
 
-impl Flight {
+impl Pending {
     #[inline]
     fn entry(&self, index: usize, slot: &Slot) -> squeue::Entry {
         // SAFETY: `done` is less than the buffer's size while an I/O is to be continued, and 0 otherwise.
@@ -365,7 +365,7 @@ fn entered(answer: io::Result<usize>) -> Result<(), DriveError> {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        if self.flight.in_flight > 0 {
+        if self.pending.in_flight > 0 {
             // The device still owes answers and will write into the arena: ring, arena and descriptor stay for good.
             return;
         }
@@ -373,7 +373,7 @@ impl Drop for Uring {
         // the registered buffers before they are freed.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
-            ManuallyDrop::drop(&mut self.flight);
+            ManuallyDrop::drop(&mut self.pending);
         }
     }
 }
