@@ -25,11 +25,13 @@ use blktune::sys::queue::{Attribute, QueueState};
 use blktune::telemetry::note::Note;
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
+use blktune::trial::host::HostFacts;
 use blktune::trial::result::{CpuUse, TrialResult};
 use blktune::tuning::change::{ApplyReport, Change, ChangeReport, Outcome, SideEffect};
 use blktune::units::{Bytes, Nanos};
-use blktune::workload::live::{LivePercentiles, Phase, Progress};
-use blktune::workload::result::JobResult;
+use blktune::workload::fairness::{Fairness, Portion};
+use blktune::workload::live::{JobProgress, LatencyStep, LivePercentiles, Phase, Progress, SideProgress};
+use blktune::workload::result::{DirectionResult, FlushResult, JobResult, LatencySummary, OverLimit};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use ratatui::Terminal;
@@ -166,43 +168,96 @@ fn some_report() -> impl Strategy<Value = Result<ApplyReport, String>> {
 
 fn some_progress() -> impl Strategy<Value = Message> {
     let phase = prop::sample::select(vec![Phase::Preparing, Phase::Ramp, Phase::Measuring, Phase::Draining]);
-    (phase, any::<u64>(), figure(), any::<Option<u64>>(), any::<u64>()).prop_map(
-        |(phase, t, v, planned, n)| {
+    let step = (any::<u64>(), any::<u32>()).prop_map(|(t, n)| LatencyStep { up_to: Nanos(t), ios: n.into() });
+    let side = (figure(), any::<Option<u64>>(), any::<u32>())
+        .prop_map(|(v, t, n)| SideProgress {
+            ios: n.into(),
+            bytes: Bytes(n.into()),
+            iops: v,
+            bytes_per_s: v,
+            latency: LivePercentiles { p99: t.map(Nanos), ..LivePercentiles::default() },
+            errors: u64::from(n % 3),
+        })
+        .boxed();
+    let name =
+        prop::sample::select(vec!["seqread-1m", "randread-4k", "readers", "writer"]).prop_map(str::to_owned);
+    let job = (name, side.clone(), side).prop_map(|(name, read, write)| JobProgress { name, read, write });
+    let lists = (prop::collection::vec(job, 0..4), prop::collection::vec(step, 0..30));
+    (phase, any::<u64>(), figure(), any::<Option<u64>>(), any::<u64>(), lists).prop_map(
+        |(phase, t, v, planned, n, (jobs, histogram))| {
             Message::RunProgress(Progress {
                 phase,
                 elapsed: Nanos(t),
                 planned: planned.map(Nanos),
+                written: planned.map(|p| (Bytes(n), Bytes(p))),
                 ios: n,
                 bytes: Bytes(n),
                 iops: v,
                 bytes_per_s: v,
                 clat: LivePercentiles { p50: planned.map(Nanos), ..LivePercentiles::default() },
                 errors: n % 3,
+                jobs,
+                histogram,
             })
         },
     )
 }
 
+fn some_direction() -> impl Strategy<Value = DirectionResult> {
+    (figure(), any::<Option<u64>>(), any::<u32>(), any::<bool>()).prop_map(|(v, t, n, open)| {
+        let latency =
+            LatencySummary { mean: v, p99: t.map(Nanos), max: t.map(Nanos), ..LatencySummary::default() };
+        DirectionResult {
+            ios: n.into(),
+            iops: v.unwrap_or_default(),
+            clat_ns: t.map(|_| latency),
+            lat_ns: open.then_some(latency),
+            over_limit: vec![OverLimit { limit_ns: Nanos(1_000_000), share: v }],
+            errors: u64::from(n % 5),
+            ..DirectionResult::default()
+        }
+    })
+}
+
 fn some_result() -> impl Strategy<Value = Message> {
+    let job = (some_direction(), some_direction(), any::<u32>(), "\\PC{0,30}")
+        .prop_map(|(read, write, n, name)| {
+            let flush = (n % 2 == 0).then(|| FlushResult { calls: n.into(), time_ns: read.clat_ns });
+            JobResult { name, read, write, flush, not_started: u64::from(n % 7), ..JobResult::default() }
+        })
+        .boxed();
+    let portion = (figure(), "\\PC{0,30}").prop_map(|(v, name)| {
+        let share = v.unwrap_or_default();
+        Portion { name, share, fair_share: share, starved: share < 0.0 }
+    });
+    let fairness = (prop::collection::vec(portion, 0..3), figure()).prop_map(|(jobs, v)| Fairness {
+        starved_workers: jobs.iter().map(|p| p.name.clone()).collect(),
+        jobs,
+        worker_index: v.unwrap_or_default(),
+    });
+    let texts = || prop::collection::vec("\\PC{0,200}", 0..5);
+    let lists = (prop::collection::vec(job.clone(), 0..4), prop::option::of(fairness), texts());
     prop_oneof![
         "\\PC{0,200}".prop_map(|why| Message::RunFinished(Err(why))),
-        (figure(), prop::collection::vec("\\PC{0,200}", 0..5)).prop_map(|(v, warnings)| {
-            let mut total = JobResult::default();
-            total.read.iops = v.unwrap_or_default();
+        (figure(), job, texts(), lists).prop_map(|(v, total, warnings, (jobs, fairness, promises))| {
             Message::RunFinished(Ok(Box::new(TrialResult {
                 target: "x".to_owned(),
                 asked: Vec::new(),
                 engine: String::new(),
                 window_s: v.unwrap_or_default(),
-                jobs: Vec::new(),
+                jobs,
                 total,
-                fairness: None,
-                promises: Vec::new(),
+                fairness,
+                promises,
                 device: None,
                 cpu: CpuUse::default(),
                 settings_before: BTreeMap::new(),
                 settings_after: BTreeMap::new(),
-                host: BTreeMap::new(),
+                alone: None,
+                inflation: Vec::new(),
+                stopped_for: None,
+                others: None,
+                host: HostFacts::default(),
                 interrupted: warnings.is_empty(),
                 warnings,
             })))
@@ -255,7 +310,7 @@ fn message() -> impl Strategy<Value = Message> {
         2 => (some_id(), some_deadline()).prop_map(|(device, until)| Message::Held { device, until }),
         3 => some_progress(),
         1 => (figure(), figure())
-            .prop_map(|(a, b)| Message::RunKernel(KernelFigures { bytes_per_s: a, request_bytes: b })),
+            .prop_map(|(a, b)| Message::RunKernel(KernelFigures { bytes_per_s: a, read_size: b, write_size: a, cpus: b })),
         1 => some_result(),
         1 => some_replay(),
         1 => "\\PC{0,120}".prop_map(|t| Message::Notice(Level::Warning, t)),

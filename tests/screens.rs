@@ -11,9 +11,10 @@ use blktune::sys::queue::{Attribute, QueueState};
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
 use blktune::tuning::change::{ApplyReport, Change, Outcome};
-use blktune::units::{Bytes, Nanos};
+use blktune::units::Nanos;
 use support::model::{Screen, fleet, name, queue, sample};
-use support::scenes::{finished, outcome, report, running, settings, staged};
+use support::runs::running;
+use support::scenes::{outcome, report, settings, staged};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 
@@ -34,6 +35,8 @@ fn devices_of_several_kinds() {
         for part in ["1.73T", "none", "1023", "8421", "34%"] {
             assert!(nvme.contains(part), "{part} in {nvme}");
         }
+        // What goes through the stack is in the total once: the disk's 61 and the NVMe device's 32.9 MiB/s.
+        assert!(s.line_with("─ nvme0n1").contains("  93.9 w"), "{}", s.line_with("─ nvme0n1"));
         assert!(s.line_with("sda ").contains("mq-deadline"));
         assert!(s.line_with("sdb ").contains("bfq"));
         assert!(s.line_with("nvme0n1p1").contains("/boot"));
@@ -319,38 +322,6 @@ fn undo_shows_what_it_puts_back_before_it_does() {
 }
 
 #[test]
-fn the_workload_says_what_will_happen() {
-    let make = |width, height| {
-        let mut s = Screen::live(width, height);
-        s.keys("/sdb<Enter>3jj<Enter>jjj");
-        s
-    };
-    pictures("workload", make);
-    let text = make(120, 40).text().split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentence = "reads 4 KiB at random places of sdb, 32 in flight, past the page cache, for 10 s";
-    assert!(text.contains(sentence), "{text}");
-    assert!(text.contains("nothing is written"), "{text}");
-}
-
-#[test]
-fn fields_are_stepped_and_typed_and_nonsense_is_refused() {
-    let mut s = Screen::live(120, 40);
-    s.keys("/sdb<Enter>3<Enter>gjj<Enter>");
-    for _ in 0..10 {
-        s.keys("<Backspace>");
-    }
-    s.keys("0,5<Enter>");
-    assert!(s.text().contains("\"0,5\": a size is a whole number of bytes"), "{}", s.text());
-    for _ in 0..10 {
-        s.keys("<Backspace>");
-    }
-    s.keys("64k<Enter>");
-    assert_eq!(s.model.workload.job.as_ref().unwrap().bs, Bytes(64 << 10));
-    s.keys("l");
-    assert_eq!(s.model.workload.job.as_ref().unwrap().bs, Bytes(128 << 10));
-}
-
-#[test]
 fn any_setting_can_be_typed_and_write_through_is_warned_of_before_it_is_written() {
     let mut s = Screen::live(120, 40);
     let mut state = queue("mq-deadline", 4096);
@@ -409,62 +380,6 @@ fn space_never_stages_write_through() {
     s.keys("  lh ");
     assert!(!s.text().contains("staged, c reviews"), "{}", s.text());
     assert!(s.text().contains("e types one"), "{}", s.text());
-}
-
-#[test]
-fn a_busy_device_is_asked_about() {
-    let mut s = Screen::live(80, 24);
-    s.keys("/sda<Enter>3<Enter>G<Enter>");
-    assert!(s.text().contains("sda is doing 61 I/O per second for others, 61.0 MiB/s"), "{}", s.text());
-    assert!(!s.effects.iter().any(|e| matches!(e, Effect::StartRun { .. })));
-    s.keys("<Enter>");
-    assert!(
-        !s.effects.iter().any(|e| matches!(e, Effect::StartRun { .. })),
-        "the harmless answer comes first"
-    );
-    s.keys("<Enter><Tab><Enter>");
-    assert!(s.effects.iter().any(|e| matches!(e, Effect::StartRun { busy_ok: true, .. })));
-}
-
-#[test]
-fn a_run_shows_both_sides() {
-    pictures("run", running);
-    let s = running(80, 24);
-    let text = s.text();
-    let legend = s.line_with("engine");
-    let (engine, kernel) = (legend.find("█ engine").unwrap(), legend.find("◆ kernel").unwrap());
-    assert!(engine < kernel);
-    // 4.2e8 bytes per second, and two percent more.
-    assert!(legend.contains("401 MiB/s") && legend.contains("409 MiB/s"), "{legend}");
-    for part in ["measuring", "6 s left", "p99.9", "1.90 ms", "request at the device  4.00 KiB", "errors 0"] {
-        assert!(text.contains(part), "{part} in\n{text}");
-    }
-}
-
-#[test]
-fn leaving_a_run_asks_once() {
-    let mut s = running(80, 24);
-    s.keys("q<Enter>");
-    assert!(!s.effects.iter().any(|e| matches!(e, Effect::StopRun | Effect::Quit)), "stay comes first");
-    s.keys("<Esc>");
-    assert!(s.text().contains("Stop the run?"));
-    s.keys("l<Enter>");
-    assert!(s.effects.contains(&Effect::StopRun));
-    assert!(!s.effects.contains(&Effect::Quit));
-    s.keys("q<Tab><Enter>");
-    assert_eq!(s.effects.last(), Some(&Effect::Quit));
-}
-
-#[test]
-fn a_finished_run_is_summed_up_with_its_warnings() {
-    pictures("run-finished", finished);
-    let text = finished(80, 24).text();
-    for part in ["done", "105k", "410", "8.80 ms", "! 2% of the device's reads were not", "98.0%"] {
-        assert!(text.contains(part), "{part} in\n{text}");
-    }
-    let mut s = finished(80, 24);
-    s.keys("<Esc>");
-    assert!(s.text().contains("PRESET"));
 }
 
 #[test]

@@ -120,6 +120,7 @@ pub enum ActionId {
     LeaveWorkload,
     FieldNext,
     FieldPrevious,
+    ResetField,
     UseField,
     LeaveFields,
     StopRun,
@@ -172,6 +173,8 @@ const LISTS: &[Place] = &[
     Place::Settings,
     Place::Presets,
     Place::Fields,
+    Place::Run,
+    Place::Result,
     Place::Messages,
     Place::Help,
     Place::Changes,
@@ -354,8 +357,8 @@ pub const TABLE: &[Action] = &[
         ActionId::AboutPreset,
         &[Key::Char('i')],
         "about",
-        "what the preset answers, and what not",
-        &[Place::Presets],
+        "what the preset answers, and what not; what would happen",
+        &[Place::Presets, Place::Fields],
     ),
     row(ActionId::LeaveWorkload, &[Key::Esc], "", "back to the devices", &[Place::Presets]),
     row(
@@ -373,6 +376,13 @@ pub const TABLE: &[Action] = &[
         &[Place::Fields],
     ),
     row(ActionId::FieldPrevious, &[Key::Left, Key::Char('h')], "", "previous value", &[Place::Fields]),
+    row(
+        ActionId::ResetField,
+        &[Key::Char('x'), Key::Backspace],
+        "",
+        "the value that the preset has",
+        &[Place::Fields],
+    ),
     row(
         ActionId::LeaveFields,
         &[Key::Esc, Key::Tab, Key::BackTab],
@@ -528,8 +538,9 @@ pub fn available(id: ActionId, model: &Model) -> Result<(), String> {
             Some(Dialog::Changes(c)) => c.may_hold(),
             _ => Err("nothing is to be written".to_owned()),
         },
-        ActionId::TakePreset if model.workload.job.is_none() => Err("there are no presets".to_owned()),
+        ActionId::TakePreset if model.workload.jobs.is_empty() => Err("there are no presets".to_owned()),
         ActionId::UseField => workload::can_use(model),
+        ActionId::FieldNext | ActionId::FieldPrevious => workload::can_step(model),
         ActionId::StopRun if model.run.as_ref().is_some_and(|r| r.stopping) => {
             Err("the run is being stopped".to_owned())
         }

@@ -69,9 +69,9 @@ pub enum Effect {
     },
     /// Start a run; answered with progress and [`super::message::Message::RunFinished`].
     StartRun {
-        /// The job.
-        job: Box<Job>,
-        /// What it reads.
+        /// The jobs, at the same time.
+        jobs: Vec<Job>,
+        /// What they use.
         target: RunTarget,
         /// The person was told that the device is busy with other people's I/O, and started all the same.
         busy_ok: bool,
@@ -86,7 +86,7 @@ pub enum Effect {
     Quit,
 }
 
-/// What a run reads.
+/// What a run uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunTarget {
     /// A device, or the partition at `path`.

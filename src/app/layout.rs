@@ -81,7 +81,12 @@ pub fn settings(width: u16, height: u16) -> (Rect, Rect, Rect) {
 #[must_use]
 pub fn workload(width: u16, height: u16) -> (Rect, Rect, Rect) {
     let body = parts(width, height).body;
-    let (upper, sentence) = split(body, body.height.saturating_sub(4));
+    let rows = match height {
+        0..=19 => 4,
+        20..=29 => 6,
+        _ => 10,
+    };
+    let (upper, sentence) = split(body, body.height.saturating_sub(rows));
     let left = (width * 11 / 20).min(76);
     let presets = Rect { width: left, ..upper };
     let form = Rect { x: upper.x + left, width: upper.width - left, ..upper };

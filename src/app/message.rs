@@ -167,8 +167,12 @@ pub struct UndoStep {
 pub struct KernelFigures {
     /// Bytes read and written per second.
     pub bytes_per_s: Option<f64>,
-    /// Mean request at the device, bytes.
-    pub request_bytes: Option<f64>,
+    /// Mean read at the device, bytes.
+    pub read_size: Option<f64>,
+    /// Mean write at the device, bytes.
+    pub write_size: Option<f64>,
+    /// CPUs' worth of time that this program used, its own screen included.
+    pub cpus: Option<f64>,
 }
 
 /// How much a notice matters.

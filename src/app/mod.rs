@@ -23,6 +23,7 @@ pub mod parting;
 pub mod past;
 pub mod purpose;
 pub mod replay;
+pub mod report;
 pub mod run;
 pub mod screens;
 pub mod timeline;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::config::view::View;
 use crate::sys::name::KernelName;
+use crate::telemetry::rates::Rates;
 use crate::units::Nanos;
 use crate::workload::job::Job;
 
@@ -41,8 +42,24 @@ pub struct PresetRow {
     pub question: String,
     /// What it must not be used for.
     pub not_for: String,
-    /// What it runs.
-    pub job: Job,
+    /// What it runs, at the same time.
+    pub jobs: Vec<Job>,
+}
+
+impl PresetRow {
+    /// What it does to caches and to a target: `is direct and writes to a scratch file made for it`.
+    #[must_use]
+    pub fn nature(&self) -> String {
+        let direct = self.jobs.iter().filter(|j| j.direct).count();
+        let cache = match direct {
+            0 => "is buffered",
+            n if n == self.jobs.len() => "is direct",
+            _ => "is direct in part",
+        };
+        let writes = self.jobs.iter().any(|j| j.rw.writes());
+        let writes = if writes { "writes, to a scratch file made for it" } else { "only reads" };
+        format!("{cache} and {writes}")
+    }
 }
 
 /// The screens.
@@ -108,6 +125,8 @@ pub struct Model {
     pub dialogs: Vec<Dialog>,
     /// The devices.
     pub fleet: Fleet,
+    /// All leaves together, as of the newest sample (see [`crate::telemetry::total`]); None before the first.
+    pub total: Option<Box<Rates>>,
     /// Screen 1.
     pub devices: DevicesScreen,
     /// Screen 2.

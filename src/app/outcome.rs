@@ -122,22 +122,22 @@ fn in_one_line(device: &DeviceId, result: &Result<ApplyReport, String>, purpose:
 /// The run ended.
 pub(super) fn run_done(model: &mut Model, result: Result<Box<TrialResult>, String>) {
     let Some(run) = model.run.as_mut().filter(|r| r.going()) else { return };
-    let name = run.job.name.clone();
+    let (name, target) = (run.name.clone(), run.place.name.clone());
     let said = match &result {
         Ok(r) => {
-            let all = &r.total.read;
+            let (read, write) = (&r.total.read, &r.total.write);
             let word = if r.interrupted { "stopped" } else { "done" };
             (
                 Level::Info,
                 format!(
                     "run {name} on {}: {word}, {} MiB/s, {} IOPS",
-                    run.target,
-                    crate::units::mib_per_s(all.bytes_per_s),
-                    crate::units::events(all.iops)
+                    target,
+                    crate::units::mib_per_s(read.bytes_per_s + write.bytes_per_s),
+                    crate::units::events(read.iops + write.iops)
                 ),
             )
         }
-        Err(why) => (Level::Error, format!("run {name} on {}: {why}", run.target)),
+        Err(why) => (Level::Error, format!("run {name} on {target}: {why}")),
     };
     run.ended = Some(result);
     run.stopping = false;

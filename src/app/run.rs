@@ -7,15 +7,19 @@ use crate::workload::job::Job;
 use crate::workload::live::{Phase, Progress};
 
 use super::message::KernelFigures;
+use super::screens::fields::Place;
 use super::timeline::Timeline;
+use super::{layout, report};
 
 /// A run, going or ended.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What was asked.
-    pub job: Job,
-    /// What it reads, in words: `loop3`, `sda2`, `a scratch file`.
-    pub target: String,
+    /// The preset's name.
+    pub name: String,
+    /// What was asked: jobs that run at the same time.
+    pub jobs: Vec<Job>,
+    /// Where, in words.
+    pub place: Place,
     /// The device, unless it is a scratch file.
     pub device: Option<DeviceId>,
     /// How far it is; None before the engine said anything.
@@ -30,17 +34,21 @@ pub struct Run {
     pub stopping: bool,
     /// How it ended; None while it goes on.
     pub ended: Option<Result<Box<TrialResult>, String>>,
+    /// The first entry of the report that is shown.
+    pub top: usize,
     at: Nanos,
 }
 
 impl Run {
     /// A run that was just asked for.
     #[must_use]
-    pub fn new(job: Job, target: String, device: Option<DeviceId>) -> Self {
-        let planned = Nanos::from(job.ramp.saturating_add(job.runtime));
+    pub fn new(name: String, jobs: Vec<Job>, place: Place, device: Option<DeviceId>) -> Self {
+        let (ramp, runtime) = times(&jobs);
+        let planned = Nanos(ramp.0.saturating_add(runtime.0));
         Self {
-            job,
-            target,
+            name,
+            jobs,
+            place,
             device,
             progress: None,
             kernel: KernelFigures::default(),
@@ -48,6 +56,7 @@ impl Run {
             kernel_line: Timeline::new(planned),
             stopping: false,
             ended: None,
+            top: 0,
             at: Nanos(0),
         }
     }
@@ -58,9 +67,23 @@ impl Run {
         self.ended.is_none()
     }
 
+    /// Time that is not measured, and time that is.
+    #[must_use]
+    pub fn times(&self) -> (Nanos, Nanos) {
+        times(&self.jobs)
+    }
+
+    /// Scrolls the report on a screen of this size.
+    pub fn scroll(&mut self, by: isize, (width, height): (u16, u16)) {
+        // Below what is said of the run itself, which takes up to five rows.
+        let room = layout::parts(width, height).body.height.saturating_sub(5);
+        let last = report::furthest(&report::entries(self, width), width, room);
+        self.top = self.top.saturating_add_signed(by).min(last);
+    }
+
     /// Takes in the engine's word.
     pub fn take_progress(&mut self, p: Progress) {
-        let ramp = Nanos::from(self.job.ramp);
+        let ramp = self.times().0;
         let since_start = match p.phase {
             Phase::Preparing | Phase::Draining => None,
             Phase::Ramp => Some(p.elapsed),
@@ -97,8 +120,7 @@ impl Run {
 
     fn done_of(&self) -> Option<(Nanos, Nanos)> {
         let p = self.progress.as_ref()?;
-        let ramp = Nanos::from(self.job.ramp);
-        let runtime = Nanos::from(self.job.runtime);
+        let (ramp, runtime) = self.times();
         let all = Nanos(ramp.0.saturating_add(runtime.0));
         match p.phase {
             Phase::Preparing => None,
@@ -109,4 +131,9 @@ impl Run {
             Phase::Draining => Some((all, all)),
         }
     }
+}
+
+/// Ramp and runtime, which all jobs of a run share.
+fn times(jobs: &[Job]) -> (Nanos, Nanos) {
+    jobs.first().map_or_else(Default::default, |j| (j.ramp.into(), j.runtime.into()))
 }

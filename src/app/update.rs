@@ -15,7 +15,7 @@ use super::message::{Level, Message};
 use super::model::{Model, Rights, STATUS_STAYS, Screen};
 use super::outcome;
 use super::purpose::Purpose;
-use super::screens::{devices, fields, settings, workload};
+use super::screens::{devices, settings, workload};
 use super::{filter, layout, look, run::Run};
 
 /// Takes in what happened and says what is to be done about it.
@@ -75,12 +75,13 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             model.fleet.take_readings(list, model.now);
             look::newcomers(model, Some(model.seen()));
         }
-        Message::Rates { at, when, rows, .. } => {
+        Message::Rates { at, when, rows, total } => {
             if let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone()) {
                 model.fleet.look_at(&id);
             }
             let seen = model.past.take(at, when);
             model.fleet.take_rates(rows, seen);
+            model.total = total;
         }
         Message::Replay(state) => model.replay = Some(state),
         Message::Queue { device, state } => {
@@ -238,8 +239,8 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::LeaveFields => model.workload.in_fields = false,
         ActionId::AboutPreset => model.dialogs.extend(workload::about_preset(model).map(Dialog::Explain)),
         ActionId::UseField => return workload::use_field(model),
-        ActionId::FieldNext => workload::step(model, true),
-        ActionId::FieldPrevious => workload::step(model, false),
+        ActionId::FieldNext | ActionId::FieldPrevious => workload::step(model, id == ActionId::FieldNext),
+        ActionId::ResetField => workload::reset(model),
         ActionId::StopRun => ask_to_stop(model, false),
         ActionId::CloseResult => model.run = None,
         ActionId::Write => {
@@ -349,10 +350,7 @@ fn answer(model: &mut Model) -> Vec<Effect> {
 fn accept(model: &mut Model) {
     let Some(Dialog::Edit(mut dialog)) = model.dialogs.pop() else { return };
     let refused = match &dialog.purpose {
-        edit::Purpose::Field(field) => match &mut model.workload.job {
-            Some(job) => fields::take_text(job, *field, &dialog.text).err(),
-            None => None,
-        },
+        edit::Purpose::Field(key) => model.workload.take_text(key, &dialog.text).err(),
         edit::Purpose::Setting(name) => match settings::current(model).filter(|r| r.name == *name) {
             None => Some(format!("{name} is not there any more")),
             Some(row) => {
@@ -384,6 +382,7 @@ fn page(model: &Model) -> isize {
 
 fn move_by(model: &mut Model, by: isize) {
     let keys = help::lines(actions::screen_place(model)).len();
+    let size = (model.width, model.height);
     match model.dialogs.last_mut() {
         Some(Dialog::Help { top }) => *top = top.saturating_add_signed(by).min(keys - 1),
         Some(Dialog::Changes(c)) => {
@@ -396,7 +395,10 @@ fn move_by(model: &mut Model, by: isize) {
         None => match model.screen {
             Screen::Devices => devices::move_by(model, by),
             Screen::Settings => settings::move_by(model, by),
-            Screen::Workload => workload::move_by(model, by),
+            Screen::Workload => match &mut model.run {
+                Some(run) => run.scroll(by, size),
+                None => workload::move_by(model, by),
+            },
             Screen::Messages => {
                 let height = usize::from(layout::messages(model.width, model.height).height);
                 model.messages.scroll(by.saturating_neg(), height);

@@ -20,7 +20,7 @@ use crate::runtime::stop::Stop;
 use crate::sandbox::Sandbox;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
-use crate::workload::preset::PRESETS;
+use crate::workload::preset::{self, PRESETS};
 
 /// How the screen looks.
 pub(super) struct Look {
@@ -173,18 +173,13 @@ fn show(
     }
 }
 
-/// The presets of the workload screen: those that only read.
+/// The presets of the workload screen.
 fn presets() -> Vec<PresetRow> {
-    PRESETS
-        .iter()
-        .filter(|p| !p.writes())
-        .filter_map(|p| {
-            Some(PresetRow {
-                name: p.name.to_owned(),
-                question: p.question.to_owned(),
-                not_for: p.not_for.to_owned(),
-                job: p.jobs().into_iter().next()?,
-            })
-        })
-        .collect()
+    let row = |p: &preset::Preset| PresetRow {
+        name: p.name.to_owned(),
+        question: p.question.to_owned(),
+        not_for: p.not_for.to_owned(),
+        jobs: p.jobs(),
+    };
+    PRESETS.iter().map(row).collect()
 }

@@ -15,7 +15,8 @@ use crate::clock::{Clock, SystemClock};
 use crate::sys::diskstats::{Counters, counters_of};
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
-use crate::telemetry::rates::{self, SHORTEST_INTERVAL};
+use crate::sys::syscall::{ThreadCpu, process_cpu};
+use crate::telemetry::rates::{self, Rates, SHORTEST_INTERVAL};
 use crate::trial::result::TrialResult;
 use crate::trial::{foreign, run_trial};
 use crate::units::Nanos;
@@ -32,11 +33,11 @@ pub struct Conductor {
 
 /// What a run needs.
 pub struct Order {
-    /// The job.
-    pub job: Job,
-    /// What it reads.
+    /// The jobs, at the same time.
+    pub jobs: Vec<Job>,
+    /// What they use.
     pub target: RunTarget,
-    /// What a run on a scratch file reads: a directory to make one in, or one that is there.
+    /// What a run on a scratch file uses: a directory to make one in, or one that is there.
     pub scratch: std::path::PathBuf,
     /// Start beside other people's I/O.
     pub busy_ok: bool,
@@ -90,53 +91,61 @@ fn conduct(
         RunTarget::Scratch => &order.scratch,
     };
     let target = match Target::open(root, path).map_err(|e| e.to_string())? {
-        Some(target) => target,
-        None => scratch::make(root, path, std::slice::from_ref(&order.job), stop, &mut |p| tell(p))
-            .map_err(|e| e.to_string())?,
+        Some(mut target) => {
+            if order.target == RunTarget::Scratch {
+                // It has no name, only a descriptor.
+                "the sandbox's scratch file".clone_into(&mut target.shown);
+            }
+            target
+        }
+        None => scratch::make(root, path, &order.jobs, stop, &mut |p| tell(p)).map_err(|e| e.to_string())?,
     };
     if let (RunTarget::Device { .. }, false, Some(backing)) = (&order.target, order.busy_ok, &target.backing)
         && let Some(busy) = foreign::look(root, &backing.whole, stop)
     {
         return Err(format!("{busy}; start it again to run all the same"));
     }
-    let mut kernel = target.backing.as_ref().map(|b| KernelView::new(root, &b.row));
-    run_trial(root, std::slice::from_ref(&order.job), &target, stop, &mut |p| {
+    let mut kernel = KernelView::new(root, target.backing.as_ref().map(|b| &b.row));
+    run_trial(root, &order.jobs, &target, stop, &mut |p| {
         tell(p);
-        if let Some(figures) = kernel.as_mut().and_then(KernelView::next) {
+        if let Some(figures) = kernel.next() {
             let _ = to.send(Event::Message(Message::RunKernel(figures)));
         }
     })
     .map_err(|e| e.to_string())
 }
 
-/// The run's device as the kernel counts it, at the pace of the progress.
+/// The run's device and this program as the kernel counts them, at the pace of the progress.
 struct KernelView<'a> {
     root: &'a SysRoot,
-    row: KernelName,
-    last: Option<(Nanos, Counters)>,
+    row: Option<KernelName>,
+    last: Option<(Nanos, ThreadCpu, Option<Counters>)>,
 }
 
 impl<'a> KernelView<'a> {
-    fn new(root: &'a SysRoot, row: &KernelName) -> Self {
-        Self { root, row: row.clone(), last: None }
+    fn new(root: &'a SysRoot, row: Option<&KernelName>) -> Self {
+        Self { root, row: row.cloned(), last: None }
     }
 
     fn next(&mut self) -> Option<KernelFigures> {
-        let counters = counters_of(self.root, &self.row)?;
-        let now = SystemClock.monotonic();
-        let Some((then, before)) = self.last else {
-            self.last = Some((now, counters));
+        let counters = self.row.as_ref().and_then(|row| counters_of(self.root, row));
+        let (now, cpu) = (SystemClock.monotonic(), process_cpu());
+        let Some((then, cpu_before, before)) = self.last else {
+            self.last = Some((now, cpu, counters));
             return None;
         };
         let interval = now.since(then);
         if interval < SHORTEST_INTERVAL {
             return None;
         }
-        self.last = Some((now, counters));
-        let r = rates::between(&before, &counters, interval)?;
+        self.last = Some((now, cpu, counters));
+        let used = cpu.since(cpu_before);
+        let rates = before.zip(counters).and_then(|(a, b)| rates::between(&a, &b, interval));
         Some(KernelFigures {
-            bytes_per_s: r.bytes_per_s(),
-            request_bytes: r.read_size_bytes.or(r.write_size_bytes),
+            bytes_per_s: rates.as_ref().and_then(Rates::bytes_per_s),
+            read_size: rates.as_ref().and_then(|r| r.read_size_bytes),
+            write_size: rates.as_ref().and_then(|r| r.write_size_bytes),
+            cpus: Some((used.user.seconds() + used.system.seconds()) / interval.seconds()),
         })
     }
 }

@@ -103,8 +103,8 @@ impl Outside {
                     "a captured tree can be looked at, not measured".to_owned()
                 )));
             }
-            Effect::StartRun { job, target, busy_ok } => {
-                let order = Order { job: *job, target, scratch: self.scratch.clone(), busy_ok };
+            Effect::StartRun { jobs, target, busy_ok } => {
+                let order = Order { jobs, target, scratch: self.scratch.clone(), busy_ok };
                 match Conductor::start(self.root.clone(), order, &self.events) {
                     Ok(run) => self.run = Some(run),
                     Err(e) => self.tell(Message::RunFinished(Err(format!("no thread can be started: {e}")))),

@@ -25,8 +25,10 @@ pub struct Elsewhere {
     pub(super) mounts: Vec<(String, Mount)>,
     /// Block devices held open.
     pub(super) opened: Vec<Opened>,
-    /// Whether everything could be looked at.
-    pub(super) complete: bool,
+    /// Whether `/proc` shows all processes of the host.
+    pub(super) all_in_sight: bool,
+    /// Processes that may not be looked into: number and name.
+    pub(super) out_of_reach: Vec<(u32, String)>,
 }
 
 /// A node that a process has open.
@@ -47,9 +49,12 @@ impl Elsewhere {
     /// read is kept, see [`super::usage::Users::complete`].
     #[must_use]
     pub fn read(root: &SysRoot) -> Self {
-        let mut seen = Self { complete: sees_all_processes(root), ..Self::default() };
-        let own_namespace = link(&root.proc("self/ns/mnt"));
-        let mut namespaces: HashSet<PathBuf> = own_namespace.into_iter().collect();
+        let mut seen = Self { all_in_sight: sees_all_processes(root), ..Self::default() };
+        let own = std::fs::read(root.proc("self/mountinfo")).unwrap_or_default();
+        let mut namespaces = Namespaces {
+            names: link(&root.proc("self/ns/mnt")).into_iter().collect(),
+            mounts: HashSet::from([first_mount(&own)]),
+        };
         let myself = if root.is_live() { Some(std::process::id()) } else { None };
         for pid in processes(root).into_iter().filter(|pid| Some(*pid) != myself) {
             seen.look_at_namespace(root, pid, &mut namespaces);
@@ -59,25 +64,29 @@ impl Elsewhere {
         seen
     }
 
-    /// One process of each namespace speaks for all in it.
-    fn look_at_namespace(&mut self, root: &SysRoot, pid: u32, known: &mut HashSet<PathBuf>) {
+    /// One process of each namespace speaks for all in it. One whose namespace may not be asked for still lists its mounts.
+    fn look_at_namespace(&mut self, root: &SysRoot, pid: u32, known: &mut Namespaces) {
         let namespace = match std::fs::read_link(root.of_process(pid, "ns/mnt")) {
-            Ok(namespace) => namespace,
-            Err(e) => return self.missed(&e),
+            Ok(namespace) => Some(namespace),
+            Err(e) if is_gone(&e) => return,
+            Err(_) => None,
         };
-        if known.contains(&namespace) {
+        if namespace.as_ref().is_some_and(|n| known.names.contains(n)) {
             return;
         }
         match std::fs::read(root.of_process(pid, "mountinfo")) {
             Ok(text) => {
-                known.insert(namespace);
+                known.names.extend(namespace);
+                if !known.mounts.insert(first_mount(&text)) {
+                    return;
+                }
                 let who = format!("{pid} {}", command(root, pid));
                 // Numbers with major 0 are made up by file systems: without a node nothing ties them to a device.
                 let of_devices = |m: &Mount| m.devnum.major != 0 || m.node().is_some();
                 self.mounts
                     .extend(mounts::mounts(&text).into_iter().filter(of_devices).map(|m| (who.clone(), m)));
             }
-            Err(e) => self.missed(&e),
+            Err(e) => self.missed(root, pid, &e),
         }
     }
 
@@ -85,11 +94,19 @@ impl Elsewhere {
         let dir = root.of_process(pid, "fd");
         let files = match std::fs::read_dir(&dir) {
             Ok(files) => files,
-            Err(e) => return self.missed(&e),
+            Err(e) => return self.missed(root, pid, &e),
         };
         let mut who = None;
         for file in files.flatten() {
-            let Some((devnum, node)) = block_device(root, &file.path()) else { continue };
+            let (devnum, node) = match block_device(root, &file.path()) {
+                Ok(Some(found)) => found,
+                Ok(None) => continue,
+                // The list may be seen and what is on it not (a process that guards itself, even from root).
+                Err(e) => {
+                    self.missed(root, pid, &e);
+                    continue;
+                }
+            };
             let writes = opened_for_writing(root, pid, &file.file_name());
             let who = who.get_or_insert_with(|| format!("{} ({pid})", command(root, pid)));
             let same =
@@ -103,11 +120,16 @@ impl Elsewhere {
     }
 
     /// A process that went meanwhile uses nothing; one that may not be looked into may use anything.
-    fn missed(&mut self, e: &std::io::Error) {
-        if !matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) {
-            self.complete = false;
+    fn missed(&mut self, root: &SysRoot, pid: u32, e: &std::io::Error) {
+        if !is_gone(e) && self.out_of_reach.last().is_none_or(|(last, _)| *last != pid) {
+            self.out_of_reach.push((pid, command(root, pid)));
         }
     }
+}
+
+/// The answers of a process that has ended; EINVAL is that of its mountinfo while its parent has not asked for it.
+fn is_gone(e: &std::io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::EINVAL))
 }
 
 fn processes(root: &SysRoot) -> Vec<u32> {
@@ -128,23 +150,43 @@ fn sees_all_processes(root: &SysRoot) -> bool {
         && !std::fs::read(root.proc("self/mountinfo")).is_ok_and(hides)
 }
 
+/// The mount namespaces that were looked at.
+struct Namespaces {
+    /// As `/proc/PID/ns/mnt` names them.
+    names: HashSet<PathBuf>,
+    /// By their first mount: the kernel gives a mount's number to no other while it is there, in any namespace. For the
+    /// first process of a host, whose namespace may not be asked for.
+    mounts: HashSet<Option<u64>>,
+}
+
+/// The number of the first mount of a mountinfo; None of an empty one.
+fn first_mount(mountinfo: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(mountinfo.get(..32.min(mountinfo.len()))?).into_owned();
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// The number and the node of a block device behind `/proc/PID/fd/N`; None for anything else.
-fn block_device(root: &SysRoot, fd: &Path) -> Option<(Option<DevNum>, PathBuf)> {
-    let target = link(fd)?;
+///
+/// # Errors
+/// The link may not be followed; ENOENT if it was closed meanwhile.
+fn block_device(root: &SysRoot, fd: &Path) -> std::io::Result<Option<(Option<DevNum>, PathBuf)>> {
+    let target = std::fs::read_link(fd)?;
     // `socket:[1]`, `anon_inode:[eventfd]` and their like.
     if !target.is_absolute() {
-        return None;
+        return Ok(None);
     }
     if !root.is_live() {
         // The link of a captured tree would lead to this host's file.
-        return SysRoot::below_dev(&target).map(|_| (None, target));
+        return Ok(SysRoot::below_dev(&target).map(|_| (None, target)));
     }
     // Without asking the server of a network file system, which may not answer.
-    let stat = rustix::fs::statx(CWD, fd, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE).ok()?;
+    let Ok(stat) = rustix::fs::statx(CWD, fd, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE) else {
+        return Ok(None);
+    };
     if FileType::from_raw_mode(stat.stx_mode.into()) != FileType::BlockDevice {
-        return None;
+        return Ok(None);
     }
-    Some((Some(DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }), target))
+    Ok(Some((Some(DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }), target)))
 }
 
 /// From the line `flags:` of `/proc/PID/fdinfo/N`, octal, the access mode in the last two bits.

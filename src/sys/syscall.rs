@@ -16,6 +16,9 @@ const LOOP_CTL_ADD: libc::Ioctl = 0x4C80;
 /// `LOOP_CTL_REMOVE` of `linux/loop.h`.
 const LOOP_CTL_REMOVE: libc::Ioctl = 0x4C81;
 
+/// `LOOP_GET_STATUS64` of `linux/loop.h`.
+const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
+
 /// `LO_FLAGS_*` of `linux/loop.h`, as far as `LOOP_CONFIGURE` takes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoopFlags(u32);
@@ -120,6 +123,36 @@ pub fn loop_configure(
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// The number of the device that a loop device has as its backing file; 0 if that is a plain file.
+///
+/// # Errors
+/// ENXIO if it is not bound, ENOTTY if it is no loop device.
+pub fn loop_backing_rdev(device: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut info = std::mem::MaybeUninit::<LoopInfo64>::zeroed();
+    // SAFETY: `device` is open for the length of the call. LOOP_GET_STATUS64 writes one `struct loop_info64`, whose size and
+    // field order `info` has (asserted above). On a descriptor that is no loop device the request is unknown.
+    let answer = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, info.as_mut_ptr()) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: zeroed before the call, so initialised whatever was written; every bit pattern is a value.
+    Ok(unsafe { info.assume_init() }.rdevice)
+}
+
+/// `BLKGETDISKSEQ` of `linux/fs.h` (Linux 5.15): the sequence number of the disk that this very descriptor is open on.
+///
+/// # Errors
+/// ENOTTY before Linux 5.15, and for anything but a block device.
+pub fn disk_sequence(device: BorrowedFd<'_>) -> io::Result<u64> {
+    #[allow(clippy::cast_lossless, clippy::cast_possible_wrap)] // an unsigned long or an int, by C library
+    let request = rustix::ioctl::opcode::read::<u64>(0x12, 128) as libc::Ioctl;
+    let mut sequence = 0u64;
+    // SAFETY: `device` is open for the length of the call. BLKGETDISKSEQ writes one u64 through the pointer, which is that
+    // of a live u64. On a descriptor that is no block device the request is unknown and answered with ENOTTY.
+    let answer = unsafe { libc::ioctl(device.as_raw_fd(), request, &raw mut sequence) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(sequence) }
+}
+
 /// An ioctl of `/dev/loop-control`, which takes the device's number by value.
 fn ioctl_number(control: BorrowedFd<'_>, request: libc::Ioctl, number: u32) -> io::Result<()> {
     // SAFETY: `control` is open for the length of the call, and the argument is an integer that the kernel does not
@@ -128,7 +161,7 @@ fn ioctl_number(control: BorrowedFd<'_>, request: libc::Ioctl, number: u32) -> i
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// CPU time of one thread.
+/// CPU time of a thread or a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadCpu {
     /// In user space.
@@ -158,10 +191,20 @@ impl ThreadCpu {
 /// CPU time of the calling thread so far (`getrusage(RUSAGE_THREAD)`), in the microseconds the kernel gives.
 #[must_use]
 pub fn thread_cpu() -> ThreadCpu {
+    cpu_of(libc::RUSAGE_THREAD)
+}
+
+/// CPU time of this process so far, all its threads together.
+#[must_use]
+pub fn process_cpu() -> ThreadCpu {
+    cpu_of(libc::RUSAGE_SELF)
+}
+
+fn cpu_of(who: libc::c_int) -> ThreadCpu {
     // SAFETY: rusage is a plain struct of integers, for which all zeroes are valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a rusage of our own; RUSAGE_THREAD can only fail for a bad pointer.
-    unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    // SAFETY: the pointer is to a rusage of our own; a known `who` can only fail for a bad pointer.
+    unsafe { libc::getrusage(who, &raw mut usage) };
     ThreadCpu { user: nanos(usage.ru_utime), system: nanos(usage.ru_stime) }
 }
 

@@ -182,7 +182,21 @@ fn title(pen: &mut Pen<'_>, area: Rect, entry: &Entry, model: &Model) {
     for fact in facts.into_iter().flatten().filter(|f| !f.is_empty()) {
         pieces.push(piece(Role::Muted, format!("  {fact}")));
     }
-    pen.rule(Rect { height: 1, ..area }, &pieces);
+    let row = Rect { height: 1, ..area };
+    let end = pen.rule(row, &pieces);
+    // Of the past there is no total; and with one device it would say its figures twice.
+    let several =
+        model.fleet.entries().iter().filter(|e| !e.device.unused_or_uninteresting()).nth(1).is_some();
+    if let Some(total) = model.total.as_ref().filter(|_| several && model.look.is_none()) {
+        let [read, written] = [total.read_bytes_per_s, total.write_bytes_per_s].map(|v| right(&mib(v), 6));
+        let row = Rect { width: row.width.saturating_sub(1), ..row };
+        let long = format!(" all devices read {read} write {written} MiB/s ");
+        let short = format!(" all r {read} w {written} MiB/s ");
+        let fits = |text: &String| text.len() + usize::from(end) < usize::from(row.right());
+        if let Some(text) = [long, short].into_iter().find(fits) {
+            pen.line_right(row, end + 1, &[piece(Role::Muted, text)]);
+        }
+    }
 }
 
 /// What has no chart: waiting times, sizes, the queue, and the users.

@@ -57,7 +57,7 @@ pub(super) fn draw(dialog: &Dialog, model: &Model, pen: &mut Pen<'_>, area: Rect
         }
         Dialog::Leave { choice, quit } => {
             let run = model.run.as_ref();
-            let what = run.map_or_else(|| "a run".to_owned(), |r| format!("{} on {}", r.job.name, r.target));
+            let what = run.map_or_else(|| "a run".to_owned(), |r| format!("{} on {}", r.name, r.place.name));
             let stop = if *quit { "stop it and leave" } else { "stop it" };
             let lines = vec![
                 vec![piece(Role::Text, format!("{what} is still going on."))],

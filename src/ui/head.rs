@@ -40,7 +40,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let mut right: Vec<Piece<'_>> = Vec::new();
     if let Some(run) = model.run.as_ref().filter(|r| r.going() && model.screen != Screen::Workload) {
         let rest = run.time_left().map(|t| format!(" {:.0} s left", t.seconds())).unwrap_or_default();
-        right.push(piece(Role::Accent, format!("run {}{rest}  ", run.job.name)));
+        right.push(piece(Role::Accent, format!("run {}{rest}  ", run.name)));
     }
     if let Some(pct) = h.io_pressure_pct {
         right.push(piece(Role::Muted, format!("io pressure {pct:.1}%  ")));

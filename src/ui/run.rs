@@ -3,79 +3,153 @@
 use ratatui::layout::Rect;
 
 use crate::app::layout::split;
+use crate::app::report::{CHART_ROWS, Entry, entries};
 use crate::app::run::Run;
-use crate::app::screens::fields::{round_bytes, seconds, sentence};
+use crate::app::screens::fields::{seconds, sentence};
 use crate::config::theme::Role;
-use crate::trial::result::TrialResult;
-use crate::units::{Bytes, Nanos, events, latency, mib_per_s, three_digits};
-use crate::workload::live::{LivePercentiles, Phase};
+use crate::units::{Nanos, latency, mib_per_s};
+use crate::workload::live::{LatencyStep, Phase};
 
 use super::chart;
-use super::text::{Pen, Piece, left, piece, right, wrap};
+use super::text::{Pen, Piece, cut, left, piece, right, wrap};
+use crate::app::timeline::Span;
+
+/// Fewest rows in which charts say anything.
+const LEAST_CHARTS: u16 = 5;
+
+type Line = Vec<Piece<'static>>;
 
 pub(super) fn draw(run: &Run, pen: &mut Pen<'_>, area: Rect) {
-    let what = wrap(&sentence(&run.job, &run.target), usize::from(area.width).saturating_sub(2));
+    let width = usize::from(area.width).saturating_sub(2);
+    let mut what = wrap(&sentence(&run.jobs, &run.place), width);
+    // What is going on matters more than what was asked.
+    let most = if area.height < 30 { 2 } else { 4 };
+    if what.len() > most {
+        what.truncate(most);
+        if let Some(last) = what.last_mut() {
+            *last = cut(&format!("{last} …"), width);
+        }
+    }
     let rows = u16::try_from(what.len()).unwrap_or(1);
     let (title, rest) = split(area, 1 + rows);
     pen.line(
         title,
-        &[piece(Role::Title, format!(" {}", run.job.name)), piece(Role::Text, format!(" on {}", run.target))],
+        &[piece(Role::Title, format!(" {}", run.name)), piece(Role::Text, format!(" on {}", run.place.name))],
     );
     for (y, line) in (title.y + 1..title.bottom()).zip(&what) {
         pen.put(title.x + 1, y, title.width, line, Role::Muted);
     }
-    match &run.ended {
-        None => going(run, pen, rest),
-        Some(Ok(result)) => result_of(run, result, pen, rest),
-        Some(Err(why)) => {
-            pen.put(rest.x + 1, rest.y + 1, rest.width, "the run did not come to an end", Role::Danger);
-            let width = usize::from(rest.width).saturating_sub(2);
-            for (y, line) in (rest.y + 2..rest.bottom()).zip(wrap(why, width)) {
-                pen.put(rest.x + 1, y, rest.width, &line, Role::Text);
-            }
-        }
+    let entries = entries(run, area.width);
+    if run.going() {
+        let (bar, below) = split(rest, 2);
+        progress(run, pen, bar);
+        going(run, &entries, pen, below);
+    } else {
+        report(run, &entries, pen, rest, title);
     }
 }
 
-fn going(run: &Run, pen: &mut Pen<'_>, area: Rect) {
-    let row = |n: u16| Rect { y: area.y + n, height: u16::from(n < area.height), ..area };
-    progress(run, pen, row(0));
-    let p = run.progress.as_ref();
-    let dash = || "-".to_owned();
-    let iops = p.and_then(|p| p.iops).map_or_else(dash, events);
-    let rate = p.and_then(|p| p.bytes_per_s).map_or_else(dash, mib_per_s);
-    let (count, bytes, errors) = p.map_or((0, Bytes(0), 0), |p| (p.ios, p.bytes, p.errors));
-    pen.line(
-        row(2),
-        &[
-            piece(Role::Muted, " IOPS "),
-            piece(Role::Text, right(&iops, 6)),
-            piece(Role::Muted, "   MiB/s "),
-            piece(Role::Text, right(&rate, 6)),
-            piece(Role::Muted, "   measured "),
-            piece(Role::Text, format!("{count} I/Os, {bytes}")),
-            piece(Role::Muted, "   errors "),
-            piece(if errors > 0 { Role::Danger } else { Role::Text }, errors.to_string()),
-        ],
-    );
-    let clat = p.map(|p| p.clat).unwrap_or_default();
-    pen.line(row(3), &percentiles(&clat));
-    pen.line(row(4), &sizes(run));
-    let plot = Rect { y: area.y + 6, height: area.height.saturating_sub(6), ..area };
-    throughput(run, pen, plot);
+/// The lines of an entry; charts have none.
+fn lines(entry: &Entry, width: u16) -> Vec<Line> {
+    match entry {
+        Entry::Blank => vec![Vec::new()],
+        Entry::Text { role, mark, text } => {
+            let indent = if mark.is_empty() { 1 } else { 3 };
+            let wrapped = wrap(text, usize::from(width).saturating_sub(indent + 1));
+            let line = |(i, line): (usize, String)| {
+                let before =
+                    if i == 0 && !mark.is_empty() { format!(" {mark} ") } else { " ".repeat(indent) };
+                vec![piece(*role, format!("{before}{line}"))]
+            };
+            wrapped.into_iter().enumerate().map(line).collect()
+        }
+        Entry::Heads { label, cells } => {
+            let mut text = " ".repeat(label + 1);
+            for (head, width) in cells {
+                text.push(' ');
+                text.push_str(&right(head, *width));
+            }
+            vec![vec![piece(Role::Heading, text)]]
+        }
+        Entry::Row { width, label, role, cells } => {
+            let mut text = String::new();
+            for (cell, width) in cells {
+                text.push(' ');
+                text.push_str(&right(cell, *width));
+            }
+            vec![vec![piece(*role, format!(" {}", left(label, *width))), piece(Role::Text, text)]]
+        }
+        Entry::Charts => Vec::new(),
+    }
+}
+
+/// The figures, scrolled where there are too many of them, and the charts below.
+fn going(run: &Run, entries: &[Entry], pen: &mut Pen<'_>, area: Rect) {
+    let top = run.top.min(entries.len().saturating_sub(1));
+    let figures: Vec<Line> = entries[top..].iter().flat_map(|e| lines(e, area.width)).collect();
+    let all = u16::try_from(figures.len()).unwrap_or(u16::MAX).saturating_add(1);
+    // Low screens show the charts when the figures are scrolled away.
+    let charts = if area.height < all.saturating_add(LEAST_CHARTS) { 0 } else { area.height - all };
+    let (above, below) = split(area, area.height - charts);
+    for (y, line) in (above.y..above.bottom()).zip(&figures) {
+        pen.line(Rect { y, height: 1, ..above }, line);
+    }
+    draw_charts(run, pen, below);
+}
+
+/// The report from its first entry that is shown on; the charts take what is left of the screen, if that is more.
+fn report(run: &Run, entries: &[Entry], pen: &mut Pen<'_>, area: Rect, title: Rect) {
+    let heights = |entries: &[Entry]| -> usize {
+        entries
+            .iter()
+            .map(|e| if *e == Entry::Charts { CHART_ROWS } else { lines(e, area.width).len() })
+            .sum()
+    };
+    let height = usize::from(area.height);
+    // No further than to the end.
+    let furthest = (0..entries.len()).find(|&i| heights(&entries[i..]) <= height).unwrap_or(0);
+    let top = run.top.min(furthest);
+    let mut y = area.y;
+    for entry in &entries[top..] {
+        if *entry == Entry::Charts {
+            let room = Rect { y, height: area.bottom().saturating_sub(y), ..area };
+            if room.height >= LEAST_CHARTS {
+                draw_charts(run, pen, room);
+            }
+            break;
+        }
+        for line in lines(entry, area.width) {
+            if y < area.bottom() {
+                pen.line(Rect { y, height: 1, ..area }, &line);
+                y += 1;
+            }
+        }
+    }
+    let all = heights(entries);
+    if all > height {
+        let above = heights(&entries[..top]);
+        let shown = format!("{} to {} of {all} lines ", above + 1, (above + height).min(all));
+        pen.line_right(Rect { height: 1, ..title }, title.x + 30, &[piece(Role::Muted, shown)]);
+    }
 }
 
 fn progress(run: &Run, pen: &mut Pen<'_>, area: Rect) {
-    let word = match (run.stopping, run.progress.as_ref().map(|p| p.phase)) {
-        (true, _) => "stopping",
-        (_, None) => "starting",
-        (_, Some(Phase::Preparing)) => "preparing",
-        (_, Some(Phase::Ramp)) => "ramp",
-        (_, Some(Phase::Measuring)) => "measuring",
-        (_, Some(Phase::Draining)) => "draining",
+    let p = run.progress.as_ref();
+    let word = match (run.stopping, p.map(|p| p.phase)) {
+        (true, _) => "stopping".to_owned(),
+        (_, None) => "starting".to_owned(),
+        (_, Some(Phase::Preparing)) => match p.and_then(|p| p.written) {
+            Some((done, all)) => format!("writing the scratch file, {done} of {all}"),
+            None => "preparing".to_owned(),
+        },
+        (_, Some(Phase::Ramp)) => "ramp".to_owned(),
+        (_, Some(Phase::Measuring)) => "measuring".to_owned(),
+        (_, Some(Phase::Draining)) => "draining".to_owned(),
     };
-    let rest = run.time_left().map(|t| format!("{:.0} s left", t.seconds().ceil())).unwrap_or_default();
-    let room = area.width.saturating_sub(28).min(72);
+    let rest = run.time_left().map(|t| format!("  {:.0} s left", t.seconds().ceil())).unwrap_or_default();
+    let words = format!(" {word:<10}{rest}");
+    let taken = u16::try_from(words.len()).unwrap_or(u16::MAX).max(24);
+    let room = area.width.saturating_sub(taken.saturating_add(3)).min(72);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a width
     let full = (f64::from(room) * run.share_done().unwrap_or(0.0)) as u16;
     let (bar, back) = if pen.ascii { ("#", ".") } else { ("█", "░") };
@@ -85,49 +159,39 @@ fn progress(run: &Run, pen: &mut Pen<'_>, area: Rect) {
             piece(Role::Text, " "),
             piece(Role::Accent, bar.repeat(usize::from(full))),
             piece(Role::Border, back.repeat(usize::from(room - full))),
-            piece(Role::Text, format!(" {}", left(word, 10))),
-            piece(Role::Text, right(&rest, 11)),
+            piece(Role::Text, words),
         ],
     );
 }
 
-fn percentiles(clat: &LivePercentiles) -> Vec<Piece<'static>> {
-    let all = [("p50", clat.p50), ("p95", clat.p95), ("p99", clat.p99), ("p99.9", clat.p99_9)];
-    let mut out = vec![piece(Role::Muted, " clat")];
-    for (name, value) in all {
-        let shown = value.map_or_else(|| "-".to_owned(), latency);
-        out.push(piece(Role::Muted, format!(" {name} ")));
-        out.push(piece(Role::Text, format!("{}  ", right(&shown, 7))));
+/// Throughput at the left, latencies at the right.
+fn draw_charts(run: &Run, pen: &mut Pen<'_>, area: Rect) {
+    if area.height < 3 {
+        return;
     }
-    out
-}
-
-/// What the block layer made of the blocks that were asked for.
-fn sizes(run: &Run) -> Vec<Piece<'static>> {
-    let asked = round_bytes(run.job.bs);
-    let request = run.kernel.request_bytes.map_or_else(|| "-".to_owned(), |v| Bytes::rounded(v).to_string());
-    vec![
-        piece(Role::Muted, " request at the device "),
-        piece(Role::Text, right(&request, 9)),
-        piece(Role::Muted, format!("   block size asked for {asked}")),
-    ]
+    let wide = (area.width * 2 / 5).min(64);
+    let throughput_area = Rect { width: area.width - wide, ..area };
+    let latency_area = Rect { x: area.x + throughput_area.width, width: wide, ..area };
+    throughput(run, pen, throughput_area);
+    let steps = run.progress.as_ref().map(|p| p.histogram.as_slice()).unwrap_or_default();
+    histogram(steps, pen, latency_area);
 }
 
 /// The engine's throughput as bars, the kernel's as marks, each with its number.
 fn throughput(run: &Run, pen: &mut Pen<'_>, area: Rect) {
-    if area.height == 0 {
-        return;
-    }
-    let engine_now = run.progress.as_ref().and_then(|p| p.bytes_per_s);
-    let shown = |v: Option<f64>| right(&v.map_or_else(|| "-".to_owned(), mib_per_s), 6);
+    let engine_now = run.progress.as_ref().and_then(|p| p.bytes_per_s).filter(|_| run.going());
+    let shown = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), mib_per_s);
     let top = run.engine_line.peak().into_iter().chain(run.kernel_line.peak()).fold(0.0, f64::max);
-    let title = [
-        piece(Role::Engine, format!("{} engine ", chart::bar_glyph(pen.ascii))),
-        piece(Role::Text, format!("{} MiB/s   ", shown(engine_now))),
-        piece(Role::Kernel, format!("{} kernel ", chart::mark_glyph(pen.ascii))),
-        piece(Role::Text, format!("{} MiB/s   ", shown(run.kernel.bytes_per_s))),
-        piece(Role::Muted, format!("top {} MiB/s", shown((top > 0.0).then_some(top)).trim_start())),
-    ];
+    let mut title = vec![piece(Role::Engine, format!("{} engine ", chart::bar_glyph(pen.ascii)))];
+    let now = |v: Option<f64>| piece(Role::Text, format!("{} ", right(&shown(v), 5)));
+    if run.going() {
+        title.push(now(engine_now));
+    }
+    title.push(piece(Role::Kernel, format!("{} kernel ", chart::mark_glyph(pen.ascii))));
+    if run.going() {
+        title.push(now(run.kernel.bytes_per_s));
+    }
+    title.push(piece(Role::Muted, format!("top {} MiB/s", shown((top > 0.0).then_some(top)))));
     pen.rule(Rect { height: 1, ..area }, &title);
     let axis = u16::from(area.height > 4);
     let plot = Rect {
@@ -141,122 +205,83 @@ fn throughput(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     chart::marks(pen, plot, &run.kernel_line.columns(width), top, Role::Kernel);
     if axis == 1 {
         let row = Rect { x: plot.x, y: plot.bottom(), width: plot.width, height: 1 };
-        let all = run.job.ramp.saturating_add(run.job.runtime);
+        let (ramp, runtime) = run.times();
         let end = pen.put(row.x, row.y, row.width, "0 s", Role::Muted);
         ramp_end(run, pen, row, end);
-        pen.line_right(row, row.x + 4, &[piece(Role::Muted, seconds(all))]);
+        let all = seconds(Nanos(ramp.0.saturating_add(runtime.0)).duration());
+        pen.line_right(row, row.x + 4, &[piece(Role::Muted, all)]);
     }
 }
 
 /// Says below the chart where the engine begins to count.
 fn ramp_end(run: &Run, pen: &mut Pen<'_>, row: Rect, after: u16) {
-    let (ramp, runtime) = (run.job.ramp.as_secs_f64(), run.job.runtime.as_secs_f64());
+    let (ramp, runtime) = run.times();
+    let (r, all) = (ramp.seconds(), ramp.seconds() + runtime.seconds());
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a width
-    let column = (ramp / (ramp + runtime).max(f64::MIN_POSITIVE) * f64::from(row.width)) as u16;
-    let text = format!("^ {}: measured from here", seconds(run.job.ramp));
-    let width = u16::try_from(text.len()).unwrap_or(u16::MAX);
-    if ramp > 0.0 && row.x + column > after && column.saturating_add(width) + 8 < row.width {
-        pen.put(row.x + column, row.y, width, &text, Role::Muted);
-    }
-}
-
-/// Columns of a latency in the table of the result: `9.99 ms` and one apart.
-const LATENCY: usize = 8;
-
-fn result_of(run: &Run, r: &TrialResult, pen: &mut Pen<'_>, area: Rect) {
-    let mut lines: Vec<Vec<Piece<'_>>> = vec![Vec::new()];
-    let word = if r.interrupted { "stopped early" } else { "done" };
-    lines.push(vec![
-        piece(if r.interrupted { Role::Warning } else { Role::Good }, format!(" {word}")),
-        piece(Role::Muted, format!(", {} s measured", three_digits(r.window_s))),
-    ]);
-    let room = usize::from(area.width).saturating_sub(2);
-    lines.extend(wrap(&r.engine, room).into_iter().map(|l| vec![piece(Role::Muted, format!(" {l}"))]));
-    lines.push(Vec::new());
-    let mut heads = format!(" {} {} {}", left("", 5), right("IOPS", 7), right("MiB/s", 7));
-    for name in ["mean", "p50", "p95", "p99", "p99.9", "max"] {
-        heads.push(' ');
-        heads.push_str(&right(name, LATENCY));
-    }
-    lines.push(vec![piece(Role::Heading, heads)]);
-    for (name, role, d) in [("read", Role::Read, &r.total.read), ("write", Role::Write, &r.total.write)] {
-        if d.ios > 0 || (name == "read" && r.total.write.ios == 0) {
-            lines.push(direction(name, role, d));
+    let column = (r / all.max(f64::MIN_POSITIVE) * f64::from(row.width)) as u16;
+    for text in [
+        format!("^ {}: measured from here", seconds(ramp.duration())),
+        "^ counts from here".to_owned(),
+        "^".to_owned(),
+    ] {
+        let width = u16::try_from(text.len()).unwrap_or(u16::MAX);
+        if r > 0.0 && row.x + column > after && column.saturating_add(width) + 8 < row.width {
+            pen.put(row.x + column, row.y, width, &text, Role::Muted);
+            return;
         }
     }
-    let errors = r.total.read.errors + r.total.write.errors;
-    if errors > 0 {
-        lines.push(vec![piece(Role::Danger, format!(" {errors} I/Os failed"))]);
-    }
-    lines.push(Vec::new());
-    let width = usize::from(area.width).saturating_sub(4);
-    for warning in &r.warnings {
-        for (i, line) in wrap(warning, width).into_iter().enumerate() {
-            let mark = if i == 0 { " ! " } else { "   " };
-            lines.push(vec![piece(Role::Warning, format!("{mark}{line}"))]);
-        }
-    }
-    if r.warnings.is_empty() {
-        lines.push(vec![piece(Role::Muted, " no warnings")]);
-    }
-    lines.push(Vec::new());
-    lines.extend(device_lines(run, r));
-    lines.push(cpu_line(r));
-    for (y, line) in (area.y..area.bottom()).zip(&lines) {
-        pen.line(Rect { y, height: 1, ..area }, line);
-    }
-    let used = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(1);
-    if area.height > used.saturating_add(4) {
-        throughput(run, pen, Rect { y: area.y + used, height: area.height - used, ..area });
-    }
 }
 
-fn direction(name: &str, role: Role, d: &crate::workload::result::DirectionResult) -> Vec<Piece<'static>> {
-    let l = d.clat_ns.unwrap_or_default();
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a latency, shown with three digits
-    let mean = l.mean.map(|m| Nanos(m.round() as u64));
-    let mut text = format!("{} {}", right(&events(d.iops), 7), right(&mib_per_s(d.bytes_per_s), 7));
-    for t in [mean, l.p50, l.p95, l.p99, l.p99_9, l.max] {
-        text.push(' ');
-        text.push_str(&right(&t.map_or_else(|| "-".to_owned(), latency), LATENCY));
-    }
-    vec![piece(role, format!(" {} ", left(name, 5))), piece(Role::Text, text)]
-}
-
-fn device_lines(run: &Run, r: &TrialResult) -> Vec<Vec<Piece<'static>>> {
-    let Some(d) = &r.device else {
-        return vec![vec![piece(
-            Role::Muted,
-            " the kernel's count is not known: no device was found behind the target",
-        )]];
+/// Latencies so far: a bar for every step of 1, 2 and 5, as high as its share of the I/Os. A step with a single I/O is
+/// seen.
+fn histogram(steps: &[LatencyStep], pen: &mut Pen<'_>, area: Rect) {
+    let all: u64 = steps.iter().map(|s| s.ios).sum();
+    let most = steps.iter().map(|s| s.ios).max().unwrap_or(0);
+    #[allow(clippy::cast_precision_loss)] // counts as heights
+    let (all, most) = (all as f64, most as f64);
+    let title = if steps.is_empty() {
+        "latency: nothing yet".to_owned()
+    } else {
+        format!("latency, top {:.0}%", most / all.max(1.0) * 100.0)
     };
-    let size = d.read_size_bytes.map_or_else(|| "-".to_owned(), |v| Bytes::rounded(v).to_string());
-    let share = d.engine_share.map_or_else(|| "-".to_owned(), |s| format!("{:.1}%", s * 100.0));
-    vec![
-        vec![
-            piece(Role::Muted, format!(" kernel, {}: ", d.name)),
-            piece(Role::Text, format!("{} reads, {}", d.read_ios, d.read_bytes)),
-            piece(Role::Muted, ", of which the engine's are "),
-            piece(Role::Text, share),
-        ],
-        vec![
-            piece(Role::Muted, " request at the device "),
-            piece(Role::Text, size),
-            piece(
-                Role::Muted,
-                format!(", block size asked for {}, {} merged", round_bytes(run.job.bs), d.merged),
-            ),
-        ],
-    ]
+    pen.rule(
+        Rect { height: 1, ..area },
+        &[piece(Role::Heading, cut(&title, usize::from(area.width).saturating_sub(4)))],
+    );
+    let plot = Rect {
+        x: area.x + 1,
+        y: area.y + 1,
+        width: area.width.saturating_sub(2),
+        height: area.height.saturating_sub(2),
+    };
+    let count = u16::try_from(steps.len()).unwrap_or(u16::MAX);
+    if count == 0 || plot.width < count {
+        return;
+    }
+    let each = (plot.width / count).min(6);
+    #[allow(clippy::cast_precision_loss)] // counts as heights
+    let heights = steps.iter().map(|s| (s.ios > 0).then_some(Span { low: s.ios as f64, high: s.ios as f64 }));
+    let columns: Vec<Option<Span>> =
+        heights.flat_map(|h| std::iter::repeat_n(h, usize::from(each))).collect();
+    chart::bars(pen, plot, &columns, most, Role::Engine);
+    // The upper end of a step below its right edge, where there is room for it.
+    let mut free = plot.x;
+    for (i, step) in (0u16..).zip(steps) {
+        let end = plot.x + (i + 1) * each;
+        let text = edge(step.up_to);
+        let width = u16::try_from(text.len()).unwrap_or(u16::MAX);
+        let power_of_ten = text.starts_with('1');
+        if (power_of_ten || i == 0 || i + 1 == count) && end >= free + width && end <= area.right() {
+            pen.put(end - width, plot.bottom(), width, &text, Role::Muted);
+            free = end + 1;
+        }
+    }
 }
 
-fn cpu_line(r: &TrialResult) -> Vec<Piece<'static>> {
-    let per = |v: Option<f64>| v.map_or_else(|| "-".to_owned(), |n| format!("{} us", three_digits(n / 1e3)));
-    vec![
-        piece(Role::Muted, " CPU per I/O: "),
-        piece(
-            Role::Text,
-            format!("{} user, {} kernel", per(r.cpu.user_ns_per_io), per(r.cpu.system_ns_per_io)),
-        ),
-    ]
+/// `100us`, `2ms`: the edges are whole numbers of a unit.
+fn edge(t: Nanos) -> String {
+    if t.0 == u64::MAX {
+        return "more".to_owned();
+    }
+    latency(t).replace(".00", "").replace(".0 ", " ").replace(' ', "")
 }

@@ -1,18 +1,20 @@
-//! Screen 3 before a run: presets, fields, and what would happen.
+//! Screen 3 before a run: presets, the form of their jobs, and what would happen.
 
 use ratatui::layout::Rect;
 
 use crate::app::layout;
 use crate::app::model::Model;
-use crate::app::screens::fields::{FIELDS, Field, sentence, value};
+use crate::app::screens::fields::{FIELDS, Row, promises, sentence};
 use crate::app::screens::scrolled;
-use crate::app::screens::workload::{others_io, target};
+use crate::app::screens::workload::{can_step, others_io, target};
 use crate::config::theme::Role;
 
 use super::text::{Pen, cut, left, piece, wrap};
 
 /// Columns of a preset's name: the longest is `readers-vs-writer`.
 const NAME: usize = 17;
+/// Columns of a field's name: the longest is `rate_process`.
+const FIELD: usize = 13;
 
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let (presets, form, below) = layout::workload(area.width, area.height);
@@ -23,17 +25,30 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 
 fn draw_presets(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let w = &model.workload;
-    pen.put(area.x + 1, area.y, area.width, "PRESET: WHAT DO YOU WANT TO KNOW?", Role::Heading);
     if w.presets.is_empty() {
-        pen.put(area.x + 1, area.y + 2, area.width, "there are no presets", Role::Muted);
+        pen.put(area.x + 1, area.y, area.width, "there are no presets", Role::Muted);
         return;
     }
-    // The rows below the list tell the chosen preset in full.
-    let about = 5u16.min(area.height / 3);
-    let list = Rect { y: area.y + 1, height: area.height.saturating_sub(1 + about), ..area };
+    // The rows below the list tell the chosen preset in full, where there is room for both.
+    let width = usize::from(area.width).saturating_sub(3);
+    let mut told: Vec<(Role, String)> = Vec::new();
+    if let Some(p) = w.presets.get(w.preset) {
+        let texts = [
+            (Role::Text, p.question.clone()),
+            (Role::Muted, format!("Not for {}.", p.not_for)),
+            (Role::Text, format!("It {}.", p.nature())),
+        ];
+        for (role, text) in texts {
+            told.extend(wrap(&text, width).into_iter().map(|l| (role, l)));
+        }
+    }
+    let count = u16::try_from(w.presets.len()).unwrap_or(u16::MAX);
+    let about =
+        u16::try_from(told.len()).unwrap_or(u16::MAX).saturating_add(1).min(area.height.saturating_sub(5));
+    let list = Rect { y: area.y + 1, height: area.height.saturating_sub(1 + about).min(count), ..area };
     let height = usize::from(list.height);
     let top = scrolled(0, w.preset, w.presets.len(), height);
-    let room = usize::from(area.width).saturating_sub(NAME + 3);
+    let room = usize::from(area.width).saturating_sub(NAME + 5);
     for (y, (i, p)) in (list.y..list.bottom()).zip(w.presets.iter().enumerate().skip(top)) {
         let here = i == w.preset;
         let row = Rect { y, height: 1, width: area.width.saturating_sub(1), ..area };
@@ -42,6 +57,7 @@ fn draw_presets(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             &[
                 piece(Role::Accent, if here { ">" } else { " " }),
                 piece(Role::Text, left(&p.name, NAME)),
+                piece(Role::Write, if p.jobs.iter().any(|j| j.rw.writes()) { " w" } else { "  " }),
                 piece(Role::Muted, format!(" {}", cut(&p.question, room))),
             ],
         );
@@ -49,67 +65,141 @@ fn draw_presets(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             pen.tint(row, Role::Selected);
         }
     }
-    let shown = u16::try_from(w.presets.len().min(height)).unwrap_or(list.height);
-    let from = (list.y + shown + 1).min(area.bottom());
-    let width = usize::from(area.width).saturating_sub(3);
-    if let Some(p) = w.presets.get(w.preset) {
-        let mut lines: Vec<(Role, String)> =
-            wrap(&p.question, width).into_iter().map(|l| (Role::Text, l)).collect();
-        lines.extend(wrap(&format!("Not for {}", p.not_for), width).into_iter().map(|l| (Role::Muted, l)));
-        for (y, (role, line)) in (from..area.bottom()).zip(&lines) {
-            pen.put(area.x + 1, y, area.width.saturating_sub(2), line, *role);
-        }
+    let shown = format!("PRESETS {} TO {} OF {}", top + 1, top + height, w.presets.len());
+    let heading = if height < w.presets.len() { shown.as_str() } else { "PRESET: WHAT DO YOU WANT TO KNOW?" };
+    pen.put(area.x + 1, area.y, area.width, heading, Role::Heading);
+    let from = (list.bottom() + 1).min(area.bottom());
+    for (y, (role, line)) in (from..area.bottom()).zip(&told) {
+        pen.put(area.x + 1, y, area.width.saturating_sub(2), line, *role);
     }
 }
 
 fn draw_form(model: &Model, pen: &mut Pen<'_>, area: Rect) {
-    let Some(job) = &model.workload.job else { return };
-    let target = target(model).1;
+    let w = &model.workload;
+    if w.jobs.is_empty() {
+        return;
+    }
     pen.put(area.x + 1, area.y, area.width, "JOB", Role::Heading);
-    // One row apart before Start, if there is room.
-    let apart = area.height > u16::try_from(FIELDS.len()).unwrap_or(u16::MAX) + 1;
-    let mut y = area.y + 1;
-    for (i, field) in FIELDS.iter().enumerate() {
-        if *field == Field::Start && apart {
-            y += 1;
+    let rows = w.rows();
+    let height = usize::from(area.height.saturating_sub(1));
+    let at = rows.iter().position(|r| *r == w.row).unwrap_or(rows.len() - 1);
+    // Without the cursor in it the form is seen from its beginning.
+    let top = scrolled(0, if w.in_fields { at } else { 0 }, rows.len(), height);
+    if height < rows.len() {
+        let shown = format!("{} to {} of {}", top + 1, top + height, rows.len());
+        pen.line_right(Rect { height: 1, ..area }, area.x + 5, &[piece(Role::Muted, format!("{shown} "))]);
+    }
+    for (y, row) in (area.y + 1..area.bottom()).zip(&rows[top..]) {
+        draw_row(model, pen, Rect { y, height: 1, ..area }, *row);
+    }
+}
+
+fn draw_row(model: &Model, pen: &mut Pen<'_>, area: Rect, row: Row) {
+    let w = &model.workload;
+    let Some(job) = w.chosen() else { return };
+    let here = w.in_fields && row == w.row;
+    let marker = piece(Role::Accent, if here { ">" } else { " " });
+    let (name, role, shown) = match row {
+        Row::Start if w.contradiction().is_some() => ("", Role::Disabled, "[ start ]".to_owned()),
+        Row::Start => ("", Role::Key, "[ start ]".to_owned()),
+        Row::Target => {
+            let place = target(model).1;
+            ("target", Role::Text, if place.scratch { "scratch file".to_owned() } else { place.name })
         }
-        if y >= area.bottom() {
-            break;
+        Row::Job => {
+            let names: Vec<String> = w
+                .jobs
+                .iter()
+                .enumerate()
+                .map(|(i, j)| if i == w.job { format!("[{}]", j.name) } else { j.name.clone() })
+                .collect();
+            ("job", Role::Text, names.join(" / "))
         }
-        let here = model.workload.in_fields && i == model.workload.field;
-        let row = Rect { y, height: 1, ..area };
-        let marker = piece(Role::Accent, if here { ">" } else { " " });
-        let shown = value(job, *field, &target);
-        if *field == Field::Start {
-            pen.line(row, &[marker, piece(Role::Key, shown)]);
-        } else {
-            let preset = model.workload.presets.get(model.workload.preset);
-            let changed = preset.is_some_and(|p| value(&p.job, *field, &target) != shown);
-            let role = if changed { Role::Changed } else { Role::Text };
-            pen.line(row, &[marker, piece(Role::Muted, left(field.name(), 9)), piece(role, shown)]);
+        Row::More if w.unfolded => ("more", Role::Key, "shown below".to_owned()),
+        Row::More => {
+            let changed = FIELDS
+                .iter()
+                .filter(|f| !f.common && w.as_preset().is_some_and(|p| f.value(p) != f.value(job)))
+                .count();
+            let all = FIELDS.iter().filter(|f| !f.common).count();
+            let role = if changed > 0 { Role::Changed } else { Role::Key };
+            let changed = if changed > 0 { format!(", {changed} changed") } else { String::new() };
+            ("more", role, format!("{all} fields{changed}"))
         }
-        if here {
-            pen.tint(Rect { width: row.width.min(30), ..row }, Role::Selected);
+        Row::Field(key) => {
+            let Some(field) = row.field() else { return };
+            let value = field.value_in_use(job);
+            let changed = w.as_preset().is_some_and(|p| field.value_in_use(p) != value);
+            let role = match field.greyed(job) {
+                Some(_) => Role::Disabled,
+                None if changed => Role::Changed,
+                None => Role::Text,
+            };
+            (key, role, value)
         }
-        y += 1;
+    };
+    if row == Row::Start {
+        pen.line(area, &[marker, piece(role, shown)]);
+    } else {
+        let name_role = if role == Role::Disabled { Role::Disabled } else { Role::Muted };
+        let room = usize::from(area.width).saturating_sub(FIELD + 1);
+        pen.line(area, &[marker, piece(name_role, left(name, FIELD)), piece(role, cut(&shown, room))]);
+    }
+    if here {
+        pen.tint(Rect { width: area.width.min(34), ..area }, Role::Selected);
     }
 }
 
 fn draw_sentence(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     pen.rule(Rect { height: area.height.min(1), ..area }, &[]);
-    let Some(job) = &model.workload.job else { return };
     let w = &model.workload;
+    if w.jobs.is_empty() {
+        return;
+    }
     let width = usize::from(area.width).saturating_sub(2);
-    let text = sentence(job, &target(model).1);
-    let lines = wrap(&format!("{text}."), width);
-    for (y, line) in (area.y + 1..area.bottom().saturating_sub(1)).zip(&lines) {
-        pen.put(area.x + 1, y, area.width, line, Role::Text);
+    let mut lines: Vec<(Role, String)> = Vec::new();
+    let mut say = |role: Role, text: &str| lines.extend(wrap(text, width).into_iter().map(|l| (role, l)));
+    if let Some(why) = w.contradiction() {
+        say(Role::Danger, &format!("This can not be run: {why}."));
+    }
+    say(Role::Text, &format!("{}.", sentence(&w.jobs, &target(model).1)));
+    for promise in promises(&w.jobs) {
+        say(Role::Muted, &promise);
+    }
+    let room = usize::from(area.height.saturating_sub(2));
+    if lines.len() > room
+        && let Some((_, last)) = lines[..room].last_mut()
+    {
+        let tail = " … i: all of it";
+        *last = format!("{}{tail}", cut(last, width.saturating_sub(tail.chars().count())));
+    }
+    for (y, (role, line)) in (area.y + 1..area.bottom().saturating_sub(1)).zip(&lines) {
+        pen.put(area.x + 1, y, area.width, line, *role);
     }
     let last = area.bottom().saturating_sub(1);
-    let (role, hint) = match (others_io(model), FIELDS.get(w.field)) {
-        (Some(busy), _) => (Role::Warning, busy),
-        (None, Some(field)) if w.in_fields => (Role::Muted, format!("{}: {}", field.name(), field.about())),
-        _ => (Role::Muted, "Enter goes to the fields of the job; Enter on [ start ] starts it".to_owned()),
-    };
+    let (role, hint) = hint(model);
     pen.put(area.x + 1, last, area.width, &cut(&hint, width), role);
+}
+
+/// The line below: what the row under the cursor is about, or why it can not be changed; other people's I/O before all.
+fn hint(model: &Model) -> (Role, String) {
+    let w = &model.workload;
+    if let Some(busy) = others_io(model) {
+        return (Role::Warning, busy);
+    }
+    let muted = |text: &str| (Role::Muted, text.to_owned());
+    if !w.in_fields {
+        return muted("Enter goes to the fields of the job; Enter on [ start ] starts it");
+    }
+    match (w.row, can_step(model)) {
+        (Row::Field(key), Err(why)) => (Role::Warning, format!("{key}: {why}")),
+        (Row::Target, Err(why)) => (Role::Warning, format!("target: {why}")),
+        (Row::Target, Ok(())) => muted("target: the device chosen on screen 1, or a file made for the run"),
+        (Row::Job, _) => muted("job: whose fields are shown; they run at the same time"),
+        (Row::More, _) => muted("more: engine, rates, flushes, priorities and what else there is"),
+        (Row::Start, _) => muted("Start: starts the run; a device is only ever read from here"),
+        (Row::Field(key), Ok(())) => {
+            (Role::Muted, format!("{key}: {}", w.row.field().map_or("", |f| f.about)))
+        }
+    }
 }

@@ -35,6 +35,18 @@ impl Cpus {
         Ok(Self(cpus))
     }
 
+    /// Their numbers, in order.
+    #[must_use]
+    pub fn numbers(&self) -> &[u32] {
+        &self.0
+    }
+
+    /// How many they are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Keeps the calling thread on these CPUs.
     ///
     /// # Errors

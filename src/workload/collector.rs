@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-use super::figures::Figures;
+use super::figures::{Figures, Side};
 use super::histogram::Histogram;
 use super::io::Direction;
 use super::job::Job;
 use super::ledger::{PATIENCE, PATIENCE_STOPPED, Plan, Report, WorkerEnd};
-use super::live::{Phase, Progress};
+use super::live::{JobProgress, Phase, Progress, SideProgress};
 use super::outcome::RunError;
 use super::run::Observer;
 use super::series::Series;
@@ -31,6 +31,8 @@ const GRACE: Nanos = Nanos(2_000_000_000);
 /// What was counted of one job.
 #[derive(Debug)]
 pub(super) struct Counted {
+    /// The job's name.
+    pub(super) name: String,
     /// Of all its workers.
     pub(super) figures: Figures,
     /// The same over time.
@@ -52,12 +54,12 @@ pub(super) struct Collected {
     pub(super) ends_of: Vec<WorkerEnd>,
 }
 
-/// What the last report of a worker said of its pace.
+/// What the last report of a worker said of its pace, by direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pace {
     at: Nanos,
-    iops: f64,
-    bytes_per_s: f64,
+    iops: [f64; 2],
+    bytes_per_s: [f64; 2],
 }
 
 pub(super) struct Collector<'a> {
@@ -78,6 +80,8 @@ pub(super) struct Collector<'a> {
     paces: Vec<Pace>,
     /// Completion latencies of all jobs.
     latencies: Histogram,
+    /// The latencies that all jobs are judged by.
+    judged: Histogram,
     ends_of: Vec<WorkerEnd>,
 }
 
@@ -114,6 +118,7 @@ impl<'a> Collector<'a> {
                 }
             }
             counted.push(Counted {
+                name: job.name.clone(),
                 figures: Figures::new(job.arrivals_per_s().is_some()),
                 series: Series::default(),
                 worker_bytes: vec![0; counted_of(job.numjobs)],
@@ -137,6 +142,7 @@ impl<'a> Collector<'a> {
             places: worker_of,
             paces,
             latencies: Histogram::new(),
+            judged: Histogram::new(),
             ends_of: Vec::new(),
         }
     }
@@ -166,7 +172,7 @@ impl<'a> Collector<'a> {
             if let Some(r) = report {
                 self.take(r);
             }
-            if self.stopped.is_none() && stop.load(Ordering::Relaxed) {
+            if self.stopped.is_none() && (stop.load(Ordering::Relaxed) || self.observer.wants_stop()) {
                 self.stopped = Some(now);
                 self.halt.store(true, Ordering::Relaxed);
             }
@@ -176,6 +182,8 @@ impl<'a> Collector<'a> {
             self.check_patience(now)?;
         }
         self.observer.window_closes();
+        // All that was counted: what is shown of a finished run is the whole of it.
+        self.tell(SystemClock.monotonic());
         Ok(Collected { jobs: self.jobs, opens: self.opens, ends_of: self.ends_of })
     }
 
@@ -184,11 +192,9 @@ impl<'a> Collector<'a> {
             Report::Figures { worker, from, to, mut figures } => {
                 let seconds = to.since(from).seconds().max(1e-6);
                 #[allow(clippy::cast_precision_loss)] // a rate
-                let pace = Pace {
-                    at: to,
-                    iops: figures.ios() as f64 / seconds,
-                    bytes_per_s: figures.bytes() as f64 / seconds,
-                };
+                let rate =
+                    |of: fn(&Side) -> u64| Direction::BOTH.map(|d| of(figures.side(d)) as f64 / seconds);
+                let pace = Pace { at: to, iops: rate(|s| s.clat.count()), bytes_per_s: rate(|s| s.bytes) };
                 self.paces[worker] = pace;
                 self.count(worker, to, &figures);
                 figures.clear();
@@ -219,6 +225,7 @@ impl<'a> Collector<'a> {
         job.worker_bytes[place] += figures.bytes();
         for direction in Direction::BOTH {
             self.latencies.merge(&figures.side(direction).clat);
+            self.judged.merge(figures.judged(direction));
         }
     }
 
@@ -233,24 +240,49 @@ impl<'a> Collector<'a> {
         } else {
             (Phase::Draining, self.stopped.unwrap_or(self.ends), None)
         };
-        let recent: Vec<&Pace> = self.paces.iter().filter(|p| p.at.0 > 0).collect();
-        let current = |f: fn(&Pace) -> f64| {
-            (!recent.is_empty())
-                .then(|| recent.iter().filter(|p| now.since(p.at) < SILENT).map(|p| f(p)).sum::<f64>())
-        };
         let sum = |of: fn(&Figures) -> u64| self.jobs.iter().map(|j| of(&j.figures)).sum::<u64>();
+        let jobs: Vec<JobProgress> = (0..self.jobs.len()).map(|job| self.job_progress(job, now)).collect();
+        let sides = || jobs.iter().flat_map(|j| [&j.read, &j.write]);
+        let all = |of: fn(&SideProgress) -> Option<f64>| sides().filter_map(of).reduce(|a, b| a + b);
         let progress = Progress {
             phase,
             elapsed: now.since(since),
             planned,
+            written: None,
             ios: sum(Figures::ios),
             bytes: Bytes(sum(Figures::bytes)),
-            iops: current(|p| p.iops),
-            bytes_per_s: current(|p| p.bytes_per_s),
+            iops: all(|s| s.iops),
+            bytes_per_s: all(|s| s.bytes_per_s),
             clat: self.latencies.live(),
             errors: sum(Figures::errors),
+            jobs,
+            histogram: self.judged.steps(),
         };
         self.observer.progress(progress);
+    }
+
+    fn job_progress(&self, job: usize, now: Nanos) -> JobProgress {
+        let paces =
+            || self.places.iter().zip(&self.paces).filter(|(place, _)| place.0 == job).map(|(_, p)| p);
+        let reported = paces().any(|p| p.at.0 > 0);
+        let side = |direction: Direction| {
+            let figures = &self.jobs[job].figures;
+            let counted = figures.side(direction);
+            let recent = |of: fn(&Pace) -> [f64; 2]| {
+                let moving = paces().filter(|p| now.since(p.at) < SILENT);
+                reported.then(|| moving.map(|p| of(p)[direction as usize]).sum::<f64>())
+            };
+            SideProgress {
+                ios: counted.clat.count(),
+                bytes: Bytes(counted.bytes),
+                iops: recent(|p| p.iops),
+                bytes_per_s: recent(|p| p.bytes_per_s),
+                latency: figures.judged(direction).live(),
+                errors: counted.errors,
+            }
+        };
+        let name = self.jobs[job].name.clone();
+        JobProgress { name, read: side(Direction::Read), write: side(Direction::Write) }
     }
 
     /// A thread in `pread` on a device that hangs can not be woken. It is left behind.

@@ -60,6 +60,12 @@ impl Figures {
         self.waits.as_ref().map(|w| &w[direction as usize])
     }
 
+    /// The latencies that a direction is judged by: in an open loop from when each I/O was due, else from its submission.
+    #[must_use]
+    pub fn judged(&self, direction: Direction) -> &Histogram {
+        self.waits(direction).map_or(&self.side(direction).clat, |w| &w.lat)
+    }
+
     /// The same, to be counted in.
     #[inline]
     pub fn waits_mut(&mut self, direction: Direction) -> Option<&mut Waits> {

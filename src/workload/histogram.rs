@@ -6,7 +6,7 @@
 //! histogram checks, resizes and answers a `Result` for each value, and mean and deviation from its buckets are not
 //! exact.
 
-use super::live::LivePercentiles;
+use super::live::{LatencyStep, LivePercentiles};
 use super::result::LatencySummary;
 use crate::units::Nanos;
 
@@ -166,6 +166,36 @@ impl Histogram {
         Some(over as f64 / self.count as f64)
     }
 
+    /// The distribution in steps of 1, 2 and 5 times powers of ten from a microsecond to a hundred seconds, from the first
+    /// step that holds an I/O to the last. A bucket that an edge cuts through counts on the longer side, so a step is exact
+    /// to a thousandth of its edges.
+    #[must_use]
+    pub fn steps(&self) -> Vec<LatencyStep> {
+        let mut out: Vec<LatencyStep> = Vec::new();
+        let mut edges = edges().peekable();
+        for group in self.used() {
+            for index in group * GROUP..(group + 1) * GROUP {
+                let ios = self.counts[index];
+                if ios == 0 {
+                    continue;
+                }
+                let top = top_of(index);
+                while let Some(up_to) = edges.next_if(|e| *e < top) {
+                    // Steps before the first I/O are left out, those between two are there.
+                    if out.last().is_some_and(|last| last.up_to.0 < up_to) {
+                        out.push(LatencyStep { up_to: Nanos(up_to), ios: 0 });
+                    }
+                }
+                let up_to = Nanos(edges.peek().copied().unwrap_or(u64::MAX));
+                match out.last_mut() {
+                    Some(last) if last.up_to == up_to => last.ios += ios,
+                    _ => out.push(LatencyStep { up_to, ios }),
+                }
+            }
+        }
+        out
+    }
+
     /// Sum of all latencies, ns, and the greatest.
     #[must_use]
     pub const fn sum_and_max(&self) -> (u64, u64) {
@@ -215,6 +245,11 @@ impl Histogram {
         let [p50, p95, p99, p99_9] = self.percentiles([5_000, 9_500, 9_900, 9_990]);
         LivePercentiles { p50, p95, p99, p99_9 }
     }
+}
+
+/// The edges of the steps: 1, 2 and 5 times powers of ten, ns.
+fn edges() -> impl Iterator<Item = u64> {
+    (3..=11).flat_map(|power| [1, 2, 5].map(|n| n * 10u64.pow(power))).filter(|e| *e <= MOST)
 }
 
 /// Whether `n` I/Os support a percentile: the chance that not one of them lies beyond it is at most 2.5%, which is the
@@ -314,11 +349,52 @@ mod tests {
         }
 
         #[test]
+        fn steps_hold_every_io_once_and_have_no_holes(values in latencies()) {
+            let steps = of(&values).steps();
+            prop_assert!(steps.len() <= 26);
+            prop_assert_eq!(steps.iter().map(|s| s.ios).sum::<u64>(), values.len() as u64);
+            prop_assert!(steps[0].ios > 0 && steps[steps.len() - 1].ios > 0);
+            let all: Vec<u64> = edges().chain([u64::MAX]).collect();
+            let first = all.iter().position(|e| *e == steps[0].up_to.0).unwrap();
+            for (step, edge) in steps.iter().zip(&all[first..]) {
+                prop_assert_eq!(step.up_to.0, *edge);
+                // A bucket at an edge may be off by its width.
+                let least = first_above(&all, *edge);
+                let surely = values.iter().filter(|v| **v > least + least / 1000 && **v <= edge - edge / 1000).count();
+                prop_assert!(step.ios >= surely as u64, "{:?}", step);
+            }
+        }
+
+        #[test]
         fn a_bucket_holds_a_thousandth(v in 0u64..=MOST) {
             let i = index_of(v);
             prop_assert!(i < BUCKETS && top_of(i) >= v && top_of(i) - v <= v / 1000);
             prop_assert!(i == 0 || top_of(i - 1) < v);
         }
+    }
+
+    /// The edge before this one; 0 before the first.
+    fn first_above(all: &[u64], edge: u64) -> u64 {
+        all.iter().rev().find(|e| **e < edge).copied().unwrap_or(0)
+    }
+
+    #[test]
+    fn steps_are_named_by_their_upper_end() {
+        let steps: Vec<(u64, u64)> =
+            of(&[700, 90_000, 100_000, 450_000]).steps().iter().map(|s| (s.up_to.0, s.ios)).collect();
+        let want = [
+            (1_000, 1),
+            (2_000, 0),
+            (5_000, 0),
+            (10_000, 0),
+            (20_000, 0),
+            (50_000, 0),
+            (100_000, 1),
+            (200_000, 1),
+            (500_000, 1),
+        ];
+        assert_eq!(steps, want);
+        assert_eq!(Histogram::new().steps(), Vec::new());
     }
 
     #[test]

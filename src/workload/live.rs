@@ -28,8 +28,45 @@ pub struct LivePercentiles {
     pub p99_9: Option<Nanos>,
 }
 
+/// One direction of one job so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SideProgress {
+    /// Measured I/Os.
+    pub ios: u64,
+    /// Measured data.
+    pub bytes: Bytes,
+    /// I/Os per second of late; None before anything was reported.
+    pub iops: Option<f64>,
+    /// Bytes per second of late.
+    pub bytes_per_s: Option<f64>,
+    /// In a closed loop the time from submission to completion, in an open one from when each I/O was due.
+    pub latency: LivePercentiles,
+    /// I/Os that failed.
+    pub errors: u64,
+}
+
+/// One job so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobProgress {
+    /// Its name.
+    pub name: String,
+    /// Reads.
+    pub read: SideProgress,
+    /// Writes.
+    pub write: SideProgress,
+}
+
+/// How many I/Os took so long: those above the step before, up to this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatencyStep {
+    /// The longest latency of the step: 1, 2 or 5 times a power of ten. `u64::MAX` for those beyond the last.
+    pub up_to: Nanos,
+    /// I/Os.
+    pub ios: u64,
+}
+
 /// A run so far. Totals count the measured window only.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// Where it is.
     pub phase: Phase,
@@ -37,6 +74,8 @@ pub struct Progress {
     pub elapsed: Nanos,
     /// How long the phase will take; None if that is not known (a job that ends at `number_ios`).
     pub planned: Option<Nanos>,
+    /// How much of the scratch file is written, and its size; None once it is there, or without one.
+    pub written: Option<(Bytes, Bytes)>,
     /// Measured I/Os.
     pub ios: u64,
     /// Measured data.
@@ -49,4 +88,9 @@ pub struct Progress {
     pub clat: LivePercentiles,
     /// I/Os that failed.
     pub errors: u64,
+    /// The jobs that run now, in their order; empty while the target is prepared.
+    pub jobs: Vec<JobProgress>,
+    /// Latencies of all jobs and both directions since measuring began, from the shortest step with an I/O to the longest;
+    /// in a closed loop from submission to completion, in an open one from when each I/O was due.
+    pub histogram: Vec<LatencyStep>,
 }

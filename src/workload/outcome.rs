@@ -4,7 +4,6 @@ use super::collector::{Collected, Counted};
 use super::durability::promise;
 use super::fairness::{Fairness, judge};
 use super::figures::Figures;
-use super::histogram::Histogram;
 use super::io::Direction;
 use super::job::{Job, Rw};
 use super::keys::JobError;
@@ -16,7 +15,7 @@ use crate::sys::syscall::ThreadCpu;
 use crate::units::{Bytes, Nanos, events};
 
 /// An open loop that achieves less than this share of what was asked is overloaded.
-const KEPT_UP: f64 = 0.95;
+pub const KEPT_UP: f64 = 0.95;
 
 /// What a run measured.
 #[derive(Clone, Debug)]
@@ -74,6 +73,12 @@ pub enum RunError {
     /// The engine could not go on, or the device does not answer.
     #[error("{0}")]
     Engine(String),
+    /// Something that was asked for needs a right that is missing.
+    #[error("{0}")]
+    NotPermitted(String),
+    /// Ended for the sake of others before anything was measured.
+    #[error("stopped before anything was measured: {0}")]
+    Unsafe(String),
     /// Stopped before measuring began.
     #[error("stopped before anything was measured")]
     Stopped,
@@ -189,7 +194,7 @@ fn direction_result(
     let seconds = window.seconds();
     #[allow(clippy::cast_precision_loss)] // rates
     let rate = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
-    let judged: &Histogram = waits.map_or(&side.clat, |w| &w.lat);
+    let judged = figures.judged(direction);
     DirectionResult {
         ios: side.clat.count(),
         bytes: Bytes(side.bytes),
@@ -199,10 +204,7 @@ fn direction_result(
         slat_ns: waits.and_then(|w| w.slat.summary()),
         lat_ns: waits.and_then(|w| w.lat.summary()),
         asked_iops,
-        over_limit: limits
-            .iter()
-            .map(|l| OverLimit { limit_ms: l.millis(), share: judged.share_over(*l) })
-            .collect(),
+        over_limit: limits.iter().map(|l| OverLimit { limit_ns: *l, share: judged.share_over(*l) }).collect(),
         errors: side.errors,
     }
 }

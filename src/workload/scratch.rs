@@ -43,6 +43,9 @@ pub fn make(
     })
     .map_err(|e| match e.kind() {
         std::io::ErrorKind::Interrupted => TargetError::Stopped,
+        _ if matches!(e.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)) => {
+            TargetError::Full(shown.clone(), e)
+        }
         _ => TargetError::Io(shown.clone(), "writing the scratch file", e),
     })?;
     Target::of(root, file.into(), TargetKind::Scratch, format!("scratch file in {shown}"))
@@ -78,12 +81,15 @@ fn preparing(elapsed: Nanos, written: u64, size: u64) -> Progress {
         phase: Phase::Preparing,
         elapsed,
         planned: Some(planned),
+        written: Some((Bytes(written), Bytes(size))),
         ios: 0,
         bytes: Bytes(0),
         iops: None,
         bytes_per_s: None,
         clat: LivePercentiles::default(),
         errors: 0,
+        jobs: Vec::new(),
+        histogram: Vec::new(),
     }
 }
 

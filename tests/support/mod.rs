@@ -11,6 +11,7 @@ pub mod model;
 pub mod privileged;
 pub mod processes;
 pub mod pty;
+pub mod runs;
 pub mod scenes;
 pub mod synthetic;
 pub mod throttle;

@@ -166,6 +166,7 @@ pub fn rates(
 /// A sample's rates: the NVMe device and what is on it busy with `load` of its most, the disk reading on, the rest idle.
 pub fn sample(devices: &[Device], load: f64) -> Message {
     let mut rows = Vec::new();
+    let (mut read, mut written) = (0.0, 0.0);
     for d in devices {
         let figures = match d.name().kernel().as_str() {
             "nvme0n1" | "dm-0" => rates(8421.0 * load, 4096.0, 300.0 * load, 16384.0, 0.11, 34.0),
@@ -177,9 +178,14 @@ pub fn sample(devices: &[Device], load: f64) -> Message {
             let own = if busy { figures.clone() } else { rates(0.0, 0.0, 0.0, 0.0, 0.0, 0.0) };
             rows.push((RowKey { devnum: p.devnum.unwrap(), name: p.name.clone() }, own));
         }
+        if d.built_on.is_empty() {
+            read += figures.read_bytes_per_s.unwrap();
+            written += figures.write_bytes_per_s.unwrap();
+        }
         rows.push((RowKey { devnum: d.id.devnum.unwrap(), name: d.name().clone() }, figures));
     }
-    Message::Rates { at: Nanos(0), when: When::default(), rows, total: None }
+    let total = Rates { read_bytes_per_s: Some(read), write_bytes_per_s: Some(written), ..Rates::default() };
+    Message::Rates { at: Nanos(0), when: When::default(), rows, total: Some(Box::new(total)) }
 }
 
 /// A queue with the given scheduler and what goes with it.
@@ -222,34 +228,19 @@ pub fn queue(active: &str, read_ahead: u64) -> QueueState {
 pub fn job(name: &str, rw: Rw, bs: u64, iodepth: u32) -> Job {
     let mut job = preset::find("randread-4k-qd32").unwrap().jobs().remove(0);
     (job.name, job.rw) = (name.to_owned(), rw);
-    (job.bs, job.iodepth, job.ramp) = (Bytes(bs), iodepth, Duration::from_secs(2));
+    (job.bs, job.iodepth) = (Bytes(bs), iodepth);
     job
 }
 
+/// The presets of the program.
 pub fn presets() -> Vec<PresetRow> {
-    let row = |job: Job, question: &str, not_for: &str| PresetRow {
-        name: job.name.clone(),
-        question: question.to_owned(),
-        not_for: not_for.to_owned(),
-        job,
+    let row = |p: &preset::Preset| PresetRow {
+        name: p.name.to_owned(),
+        question: p.question.to_owned(),
+        not_for: p.not_for.to_owned(),
+        jobs: p.jobs(),
     };
-    vec![
-        row(
-            job("seqread-1m", Rw::Read, 1 << 20, 8),
-            "how fast can large pieces be read one after the other?",
-            "judging read-ahead, which direct I/O goes past",
-        ),
-        row(
-            job("randread-4k", Rw::RandRead, 4096, 1),
-            "how long does one small read take when nothing else waits?",
-            "what the device can do with many readers",
-        ),
-        row(
-            job("randread-4k-qd32", Rw::RandRead, 4096, 32),
-            "how many small reads a second are possible?",
-            "the latency that a single reader feels",
-        ),
-    ]
+    preset::PRESETS.iter().map(row).collect()
 }
 
 /// A screen under test.

@@ -40,6 +40,14 @@ impl Session {
         Self::start_command(command, env, columns, rows)
     }
 
+    /// The same in this directory, where scratch files are made.
+    pub fn start_in(dir: &Path, args: &[&str], columns: u16, rows: u16) -> Self {
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_blktune"));
+        command.args(args);
+        command.cwd(dir);
+        Self::start_command(command, &[], columns, rows)
+    }
+
     /// The same below a control group: a shell joins it first.
     pub fn start_below(group: &Path, args: &[&str], columns: u16, rows: u16) -> Self {
         let mut command = CommandBuilder::new("sh");

@@ -3,17 +3,10 @@
 // Each test binary uses its own part of it, and fails where it can not set up what it needs.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
-
-use blktune::app::message::{KernelFigures, Message};
-use blktune::trial::result::{CpuUse, DeviceWindow, TrialResult};
+use blktune::app::message::Message;
 use blktune::tuning::change::{ApplyReport, ChangeReport, Outcome, SideEffect};
-use blktune::units::{Bytes, Nanos};
-use blktune::workload::job::Rw;
-use blktune::workload::live::{LivePercentiles, Phase, Progress};
-use blktune::workload::result::{DirectionResult, JobResult, LatencySummary};
 
-use super::model::{Screen, job, name, queue};
+use super::model::{Screen, name, queue};
 
 /// The settings of the disk, read and open.
 pub fn settings(width: u16, height: u16) -> Screen {
@@ -73,105 +66,5 @@ pub fn outcome(width: u16, height: u16) -> Screen {
     };
     let device = s.id("sda");
     s.send(Message::Applied { device, result: Ok(result) });
-    s
-}
-
-/// A run on the quiet USB disk, just started.
-pub fn run_started(width: u16, height: u16) -> Screen {
-    let mut s = Screen::live(width, height);
-    // The USB disk is quiet, so nothing is asked.
-    s.keys("/sdb<Enter>3jj<Enter>G<Enter>");
-    s
-}
-
-/// What an engine at this many bytes a second says.
-pub fn progress(phase: Phase, tenths: u64, rate: Option<f64>) -> Progress {
-    let us = |v: u64| Some(Nanos(v * 1000));
-    let counted = if phase == Phase::Measuring { tenths } else { 0 };
-    Progress {
-        phase,
-        elapsed: Nanos(tenths * 100_000_000),
-        planned: Some(Nanos(10_000_000_000)),
-        ios: counted * 10_500,
-        bytes: Bytes(counted * 10_500 * 4096),
-        iops: rate.map(|r| r / 4096.0),
-        bytes_per_s: rate,
-        clat: LivePercentiles { p50: us(290), p95: us(410), p99: us(640), p99_9: us(1900) },
-        errors: 0,
-    }
-}
-
-/// A run in its fifth second. The engine counts nothing in the ramp; the kernel does.
-pub fn running(width: u16, height: u16) -> Screen {
-    let mut s = run_started(width, height);
-    let kernel = |rate: f64| KernelFigures { bytes_per_s: Some(rate), request_bytes: Some(4096.0) };
-    for tenths in 0..20 {
-        s.send(Message::RunProgress(progress(Phase::Ramp, tenths, None)));
-        s.send(Message::RunKernel(kernel(2.5e8)));
-    }
-    for tenths in 0..=44u32 {
-        let rate = 3.2e8 + 2.5e7 * f64::from(tenths / 3 % 5);
-        s.send(Message::RunProgress(progress(Phase::Measuring, tenths.into(), Some(rate))));
-        s.send(Message::RunKernel(kernel(rate * 1.02)));
-    }
-    s
-}
-
-/// The same after its end, with a warning.
-pub fn finished(width: u16, height: u16) -> Screen {
-    let mut s = running(width, height);
-    let us = |v: u64| Some(Nanos(v * 1000));
-    let read = DirectionResult {
-        ios: 1_050_000,
-        bytes: Bytes(1_050_000 * 4096),
-        iops: 105_000.0,
-        bytes_per_s: 105_000.0 * 4096.0,
-        clat_ns: Some(LatencySummary {
-            mean: Some(301_200.0),
-            p50: us(290),
-            p95: us(410),
-            p99: us(640),
-            p99_9: us(1900),
-            max: us(8800),
-            ..LatencySummary::default()
-        }),
-        ..DirectionResult::default()
-    };
-    let all = JobResult { name: "all".to_owned(), read, ..JobResult::default() };
-    let result = TrialResult {
-        target: "/dev/sdb".to_owned(),
-        asked: vec![job("randread-4k-qd32", Rw::RandRead, 4096, 32)],
-        engine: "io_uring".to_owned(),
-        window_s: 10.0,
-        jobs: vec![all.clone()],
-        total: all,
-        fairness: None,
-        promises: Vec::new(),
-        device: Some(DeviceWindow {
-            name: name("sdb"),
-            read_ios: 1_071_000,
-            read_bytes: Bytes(1_071_000 * 4096),
-            write_ios: 0,
-            write_bytes: Bytes(0),
-            read_size_bytes: Some(4096.0),
-            write_size_bytes: None,
-            merged: 0,
-            engine_share: Some(0.98),
-        }),
-        cpu: CpuUse {
-            user_s: 0.6,
-            system_s: 2.1,
-            user_ns_per_io: Some(571.0),
-            system_ns_per_io: Some(2000.0),
-        },
-        settings_before: BTreeMap::new(),
-        settings_after: BTreeMap::new(),
-        host: BTreeMap::new(),
-        interrupted: false,
-        warnings: vec![
-            "2% of the device's reads were not the engine's: something else was reading sdb".to_owned(),
-        ],
-    };
-    s.send(Message::RunFinished(Ok(Box::new(result))));
     s
 }

@@ -1,14 +1,12 @@
 //! One line of typed text: a setting's value or a field of the workload.
 
-use crate::app::screens::fields::Field;
-
 /// What the text is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// A value to be staged for this setting.
     Setting(String),
-    /// A field of the workload.
-    Field(Field),
+    /// A field of the workload, by its key.
+    Field(&'static str),
 }
 
 /// The dialog.

@@ -1,4 +1,4 @@
-//! Screen 3: presets, the fields of the job, and the sentence that says what will happen.
+//! Screen 3: presets, the fields of their jobs, and the sentence that says what will happen.
 
 use crate::sys::device::DeviceId;
 use crate::workload::job::Job;
@@ -11,7 +11,7 @@ use crate::app::model::{Model, PresetRow};
 use crate::app::run::Run;
 
 use super::devices::{self, Chosen};
-use super::fields::{self, FIELDS, Field, sentence, value};
+use super::fields::{self, Field, Place, Row, promises, sentence};
 
 /// The state of the screen.
 #[derive(Clone, Debug, Default)]
@@ -20,15 +20,17 @@ pub struct WorkloadScreen {
     pub presets: Vec<PresetRow>,
     /// The preset under the cursor.
     pub preset: usize,
-    /// First preset shown.
-    pub top: usize,
-    /// The job as it stands; None without presets.
-    pub job: Option<Job>,
-    /// The keys go to the fields.
+    /// The jobs as they stand, which run at the same time; empty without presets.
+    pub jobs: Vec<Job>,
+    /// The job whose fields are shown.
+    pub job: usize,
+    /// The keys go to the form.
     pub in_fields: bool,
-    /// The field under the cursor.
-    pub field: usize,
-    /// Read a scratch file rather than the chosen device.
+    /// The row of the form under the cursor.
+    pub row: Row,
+    /// The fields that are rarely changed are shown, too.
+    pub unfolded: bool,
+    /// Use a scratch file rather than the chosen device.
     pub scratch: bool,
 }
 
@@ -36,15 +38,75 @@ impl WorkloadScreen {
     /// The screen with its presets; the first is taken.
     #[must_use]
     pub fn new(presets: Vec<PresetRow>) -> Self {
-        let job = presets.first().map(|p| p.job.clone());
-        Self { presets, job, ..Self::default() }
+        let jobs = presets.first().map(|p| p.jobs.clone()).unwrap_or_default();
+        Self { presets, jobs, ..Self::default() }
+    }
+
+    /// The job whose fields are shown.
+    #[must_use]
+    pub fn chosen(&self) -> Option<&Job> {
+        self.jobs.get(self.job)
+    }
+
+    /// The same job as its preset has it.
+    #[must_use]
+    pub fn as_preset(&self) -> Option<&Job> {
+        self.presets.get(self.preset)?.jobs.get(self.job)
+    }
+
+    /// The rows of the form.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        fields::rows(self.jobs.len() > 1, self.unfolded)
+    }
+
+    /// Whether any job writes.
+    #[must_use]
+    pub fn writes(&self) -> bool {
+        self.jobs.iter().any(|j| j.rw.writes())
+    }
+
+    /// What the jobs contradict themselves in, if they do.
+    #[must_use]
+    pub fn contradiction(&self) -> Option<String> {
+        let several = self.jobs.len() > 1;
+        self.jobs.iter().find_map(|j| {
+            let why = j.check().err()?;
+            Some(if several { format!("{}: {why}", j.name) } else { why.to_string() })
+        })
+    }
+
+    /// Changes the shown job; what belongs to the run is changed in all.
+    fn change(
+        &mut self,
+        field: &Field,
+        change: impl Fn(&mut Job) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let mut jobs = self.jobs.clone();
+        for (i, job) in jobs.iter_mut().enumerate() {
+            if i == self.job || field.of_the_run() {
+                change(job)?;
+            }
+        }
+        self.jobs = jobs;
+        Ok(())
+    }
+
+    /// Takes a typed text into a field of the shown job.
+    ///
+    /// # Errors
+    /// Why the text is no value of it.
+    pub fn take_text(&mut self, key: &str, text: &str) -> Result<(), String> {
+        let Some(field) = fields::find(key) else { return Ok(()) };
+        self.change(field, |job| field.take_text(job, text))
     }
 }
 
-/// The device or partition that a run would read, and its name; None for a scratch file.
+/// The device or partition that a run would use, and where that is in words; a scratch file where none is chosen, or where
+/// a job writes.
 #[must_use]
-pub fn target(model: &Model) -> (RunTarget, String) {
-    let scratch = (RunTarget::Scratch, "a scratch file".to_owned());
+pub fn target(model: &Model) -> (RunTarget, Place) {
+    let scratch = (RunTarget::Scratch, Place::scratch_file());
     if model.workload.scratch {
         return scratch;
     }
@@ -56,69 +118,136 @@ pub fn target(model: &Model) -> (RunTarget, String) {
         }
         _ => (entry.device.path.clone(), entry.device.name().kernel()),
     };
+    if model.workload.writes() {
+        return (RunTarget::Scratch, Place { instead_of: Some(name), ..Place::scratch_file() });
+    }
     match path {
         // A hidden path has none, and is refused before a run starts.
-        Some(path) => (RunTarget::Device { device: entry.device.id.clone(), path }, name),
-        None if entry.device.hidden => (scratch.0, format!("{name}, which has no node")),
+        Some(path) => {
+            let place = Place { name, ..Place::default() };
+            (RunTarget::Device { device: entry.device.id.clone(), path }, place)
+        }
+        None if entry.device.hidden => {
+            (scratch.0, Place { name: format!("{name}, which has no node"), ..Place::default() })
+        }
         None => scratch,
     }
 }
 
-/// Moves the cursor in the list that has the keys. Going to another preset takes its job.
+/// Moves the cursor in the list that has the keys. Going to another preset takes its jobs.
 pub fn move_by(model: &mut Model, by: isize) {
     let w = &mut model.workload;
     if w.in_fields {
-        w.field = w.field.saturating_add_signed(by).min(FIELDS.len() - 1);
+        let rows = w.rows();
+        let at = rows.iter().position(|r| *r == w.row).unwrap_or(rows.len() - 1);
+        w.row = rows[at.saturating_add_signed(by).min(rows.len() - 1)];
     } else if let Some(last) = w.presets.len().checked_sub(1) {
         let to = w.preset.saturating_add_signed(by).min(last);
         if to != w.preset {
             w.preset = to;
-            w.job = Some(w.presets[to].job.clone());
+            w.jobs = w.presets[to].jobs.clone();
+            w.job = 0;
         }
     }
 }
 
-/// Goes from the list of presets to the fields, onto the last, which starts: Enter twice runs a preset as it is.
+/// Goes from the list of presets to the form, onto its last row, which starts: Enter twice runs a preset as it is.
 pub fn take_preset(model: &mut Model) {
     model.workload.in_fields = true;
-    model.workload.field = FIELDS.len() - 1;
+    model.workload.row = Row::Start;
 }
 
-/// Steps the field under the cursor.
-pub fn step(model: &mut Model, forward: bool) {
-    let w = &mut model.workload;
-    match (FIELDS.get(w.field), &mut w.job) {
-        (Some(Field::Target), _) => w.scratch = !w.scratch,
-        (Some(field), Some(job)) => fields::step(job, *field, forward),
-        _ => {}
+/// Whether the row under the cursor can be stepped.
+///
+/// # Errors
+/// Why not.
+pub fn can_step(model: &Model) -> Result<(), String> {
+    let w = &model.workload;
+    match (w.row, w.chosen()) {
+        (Row::Target, _) if w.writes() => Err(target_is_scratch(model)),
+        (row, Some(job)) => match row.field().and_then(|f| f.greyed(job)) {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 
-/// Whether Enter does something on the field under the cursor.
+/// Why the target of a job that writes is a scratch file.
+fn target_is_scratch(model: &Model) -> String {
+    match target(model).1.instead_of {
+        Some(device) => {
+            format!("for {device} itself: blktune run --write-device {device}; here a scratch file")
+        }
+        None => "a job that writes gets a scratch file".to_owned(),
+    }
+}
+
+/// Steps the row under the cursor.
+pub fn step(model: &mut Model, forward: bool) {
+    let w = &mut model.workload;
+    match w.row {
+        Row::Target => w.scratch = !w.scratch,
+        Row::Job => {
+            let last = w.jobs.len().saturating_sub(1);
+            w.job = w.job.saturating_add_signed(if forward { 1 } else { -1 }).min(last);
+        }
+        Row::More => w.unfolded = forward,
+        Row::Field(_) => {
+            if let Some(field) = w.row.field() {
+                // Stepping can not fail.
+                let _ = w.change(field, |job| {
+                    field.step(job, forward);
+                    Ok(())
+                });
+            }
+        }
+        Row::Start => {}
+    }
+}
+
+/// Puts the field under the cursor back to what the preset has.
+pub fn reset(model: &mut Model) {
+    let w = &mut model.workload;
+    let (Some(field), Some(preset)) = (w.row.field(), w.as_preset().cloned()) else { return };
+    let text = field.value(&preset);
+    let required = preset.engine_required;
+    // The preset's own value is one that the field takes.
+    let _ = w.change(field, |job| {
+        field.take_text(job, &text)?;
+        if field.key == "engine" {
+            job.engine_required = required;
+        }
+        Ok(())
+    });
+}
+
+/// Whether Enter does something on the row under the cursor.
 ///
 /// # Errors
 /// Why not.
 pub fn can_use(model: &Model) -> Result<(), String> {
-    if model.workload.job.is_none() {
+    let w = &model.workload;
+    if w.jobs.is_empty() {
         return Err("there are no presets".to_owned());
     }
-    match FIELDS.get(model.workload.field) {
-        Some(Field::Start) if model.run.as_ref().is_some_and(Run::going) => {
+    match w.row {
+        Row::Start if model.run.as_ref().is_some_and(Run::going) => {
             Err("a run is going on already".to_owned())
         }
-        Some(Field::Start) => match &model.workload.job {
-            Some(job) if job.rw.writes() => Err(format!("{} writes; only reads can be run", job.name)),
-            _ => has_node(model),
+        Row::Start => match w.contradiction() {
+            Some(why) => Err(why),
+            None => has_node(model),
         },
-        Some(f) if f.typed() => Ok(()),
-        _ => Err("this field is not typed; Left and Right change it".to_owned()),
+        Row::More => Ok(()),
+        Row::Field(_) | Row::Target | Row::Job => can_step(model),
     }
 }
 
 /// Whether the chosen device can be opened at all: the paths of a multipath device have no node.
 fn has_node(model: &Model) -> Result<(), String> {
     match devices::chosen_device(model) {
-        Some(e) if e.live() && e.device.hidden && !model.workload.scratch => {
+        Some(e) if e.live() && e.device.hidden && matches!(target(model).1, Place { scratch: false, .. }) => {
             let name = e.device.name();
             Err(format!("{name} is a path of a multipath device and has no node; choose the device above it"))
         }
@@ -126,36 +255,40 @@ fn has_node(model: &Model) -> Result<(), String> {
     }
 }
 
-/// Enter on a field: types a value, or starts.
+/// Enter on a row: types a value, unfolds, or starts.
 pub fn use_field(model: &mut Model) -> Vec<Effect> {
-    let Some(field) = FIELDS.get(model.workload.field).copied() else { return Vec::new() };
-    let Some(job) = model.workload.job.clone() else { return Vec::new() };
-    if field == Field::Start {
-        if let Some(text) = others_io(model) {
-            model.dialogs.push(Dialog::Busy { text, start: false });
-            return Vec::new();
+    match model.workload.row {
+        Row::Start => {
+            if let Some(text) = others_io(model) {
+                model.dialogs.push(Dialog::Busy { text, start: false });
+                return Vec::new();
+            }
+            return start(model, false);
         }
-        return start(model, false);
+        Row::More => model.workload.unfolded = !model.workload.unfolded,
+        Row::Target => step(model, true),
+        Row::Job => {
+            let w = &mut model.workload;
+            w.job = (w.job + 1) % w.jobs.len().max(1);
+        }
+        Row::Field(key) => {
+            let field = fields::find(key).zip(model.workload.chosen());
+            model.dialogs.extend(field.map(|(field, job)| {
+                Dialog::Edit(EditDialog {
+                    purpose: Purpose::Field(key),
+                    title: key.to_owned(),
+                    hint: field.hint.to_owned(),
+                    text: field.value(job),
+                    refused: None,
+                })
+            }));
+        }
     }
-    let hint = match field {
-        Field::Bs => "512, 4k, 1m",
-        Field::Size => "all, 256m, 4g",
-        Field::Runtime | Field::Ramp => "seconds, or 500ms, 2m",
-        _ => "a whole number",
-    };
-    let text = value(&job, field, "");
-    model.dialogs.push(Dialog::Edit(EditDialog {
-        purpose: Purpose::Field(field),
-        title: field.name().to_owned(),
-        hint: hint.to_owned(),
-        text,
-        refused: None,
-    }));
     Vec::new()
 }
 
 /// Other people's I/O on the target that a run would disturb: whose device, and how much. None if it is quiet, or
-/// if the run reads a scratch file.
+/// if the run uses a scratch file.
 #[must_use]
 pub fn others_io(model: &Model) -> Option<String> {
     let (RunTarget::Device { device, .. }, _) = target(model) else { return None };
@@ -176,29 +309,31 @@ pub fn others_io(model: &Model) -> Option<String> {
 
 /// Starts the run of the form.
 pub fn start(model: &mut Model, busy_ok: bool) -> Vec<Effect> {
-    let Some(job) = model.workload.job.clone() else { return Vec::new() };
-    if model.run.as_ref().is_some_and(Run::going) {
+    let jobs = model.workload.jobs.clone();
+    let going = model.run.as_ref().is_some_and(Run::going);
+    if going || jobs.is_empty() || model.workload.contradiction().is_some() {
         return Vec::new();
     }
-    let (target, name) = target(model);
+    let (target, place) = target(model);
     let device = match &target {
         RunTarget::Device { device, .. } => Some(device.clone()),
         RunTarget::Scratch => None::<DeviceId>,
     };
-    model.run = Some(Run::new(job.clone(), name, device));
-    vec![Effect::StartRun { job: Box::new(job), target, busy_ok }]
+    let preset = model.workload.presets.get(model.workload.preset);
+    let name = preset.map_or_else(String::new, |p| p.name.clone());
+    model.run = Some(Run::new(name, jobs.clone(), place, device));
+    vec![Effect::StartRun { jobs, target, busy_ok }]
 }
 
-/// What the preset under the cursor is for.
+/// What the preset under the cursor is for, and what the form would do.
 #[must_use]
 pub fn about_preset(model: &Model) -> Option<Explanation> {
-    let p = model.workload.presets.get(model.workload.preset)?;
-    Some(Explanation {
-        title: p.name.clone(),
-        paragraphs: vec![
-            p.question.clone(),
-            format!("Not for: {}", p.not_for),
-            sentence(&p.job, &target(model).1),
-        ],
-    })
+    let w = &model.workload;
+    let p = w.presets.get(w.preset)?;
+    let mut paragraphs =
+        vec![p.question.clone(), format!("Not for {}.", p.not_for), format!("It {}.", p.nature())];
+    paragraphs.extend(w.contradiction());
+    paragraphs.push(format!("{}.", sentence(&w.jobs, &target(model).1)));
+    paragraphs.extend(promises(&w.jobs));
+    Some(Explanation { title: p.name.clone(), paragraphs })
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use super::{FLUSH, LONGEST_WAIT, NOT_DUE, Pending, Queues, TIMER, Uring};
+use super::{FLUSH, Flight, LONGEST_WAIT, NOT_DUE, Queues, TIMER, Uring};
 use crate::units::Nanos;
 use crate::workload::arrivals::Arrivals;
 use crate::workload::engine::one_at_a_time::begin;
@@ -11,8 +11,8 @@ use crate::workload::engine::{DriveError, Feed, FlushFailure, IoEngine, Pace, no
 use crate::workload::ledger::Ledger;
 use crate::workload::pattern::Pattern;
 
-impl Pending {
-    /// Makes safe what was written, with nothing else in pending: then it covers every write that was answered before, and
+impl Flight {
+    /// Makes safe what was written, with nothing else in flight: then it covers every write that was answered before, and
     /// its time is its own.
     #[cold]
     fn flush(
@@ -21,11 +21,11 @@ impl Pending {
         ledger: &mut Ledger,
         start: Nanos,
     ) -> Result<Nanos, DriveError> {
-        debug_assert_eq!(self.in_flight, 0);
+        debug_assert_eq!(self.count, 0);
         let call = self.source.flush.call;
         self.push_flush(call, queues);
         let mut at = start;
-        while self.in_flight > 0 {
+        while self.count > 0 {
             queues.submit_and_wait_for(LONGEST_WAIT)?;
             at = now();
             ledger.tick(at, 0);
@@ -34,7 +34,7 @@ impl Pending {
                     // The timer of a closed loop goes off while nothing else happens.
                     (TIMER, result) if result == -libc::ETIME => queues.set_timer(),
                     (FLUSH, result) => {
-                        self.in_flight -= 1;
+                        self.count -= 1;
                         if result < 0 {
                             let error = io::Error::from_raw_os_error(-result);
                             return Err(FlushFailure { call: call.word(), error }.into());
@@ -43,8 +43,8 @@ impl Pending {
                     _ => {}
                 }
             }
-            if self.in_flight > 0 && !ledger.may_issue() && at.since(start) >= ledger.patience() {
-                return Err(stuck(self.in_flight, ledger));
+            if self.count > 0 && !ledger.may_issue() && at.since(start) >= ledger.patience() {
+                return Err(stuck(self.count, ledger));
             }
         }
         ledger.flushed(at.since(start).0);
@@ -72,7 +72,7 @@ impl Pending {
                 let direction = self.issue(index, queues, pattern, ledger, (at, Nanos(NOT_DUE)));
                 flush_due = self.flushes.due(direction);
             }
-            if self.in_flight == 0 {
+            if self.count == 0 {
                 if !flush_due {
                     return Ok(at);
                 }
@@ -83,7 +83,7 @@ impl Pending {
             }
             queues.submit_and_wait()?;
             at = now();
-            ledger.tick(at, self.in_flight);
+            ledger.tick(at, self.count);
             let mut any = false;
             while let Some((index, result)) = queues.reap() {
                 if index == TIMER {
@@ -104,7 +104,7 @@ impl Pending {
             if any || (ledger.may_issue() && !flush_due) {
                 last_answer = at;
             } else if !ledger.may_issue() && at.since(last_answer) >= ledger.patience() {
-                return Err(stuck(self.in_flight, ledger));
+                return Err(stuck(self.count, ledger));
             }
         }
     }
@@ -134,14 +134,14 @@ impl Pending {
                 let direction = self.issue(index, queues, pattern, ledger, (at, due));
                 flush_due = self.flushes.due(direction);
             }
-            if self.in_flight == 0 && flush_due {
+            if self.count == 0 && flush_due {
                 at = self.flush(queues, ledger, at)?;
                 flush_due = false;
                 last_answer = at;
                 continue;
             }
             let more = ledger.may_issue() && times.next().is_some_and(|due| due < ledger.ends());
-            if self.in_flight == 0 && !more {
+            if self.count == 0 && !more {
                 return Ok(at);
             }
             // Until the next is due, if there is a slot for it; else until an answer.
@@ -151,7 +151,7 @@ impl Pending {
             };
             queues.submit_and_wait_for(wait)?;
             at = now();
-            ledger.tick(at, self.in_flight);
+            ledger.tick(at, self.count);
             let mut any = false;
             while let Some((index, result)) = queues.reap() {
                 any = true;
@@ -165,7 +165,7 @@ impl Pending {
             if any || ledger.may_issue() {
                 last_answer = at;
             } else if at.since(last_answer) >= ledger.patience() {
-                return Err(stuck(self.in_flight, ledger));
+                return Err(stuck(self.count, ledger));
             }
         }
     }
@@ -173,7 +173,7 @@ impl Pending {
 
 impl IoEngine for Uring {
     fn registered(&self) -> Option<&'static str> {
-        Some(match (self.pending.fixed_buffers, !self.pending.target.1.is_empty()) {
+        Some(match (self.flight.fixed_buffers, !self.flight.target.1.is_empty()) {
             (true, true) => "registered buffers and file",
             (true, false) => "registered buffers",
             (false, true) => "registered file",
@@ -183,23 +183,23 @@ impl IoEngine for Uring {
 
     fn drive(&mut self, feed: &mut Feed, ledger: &mut Ledger) -> Result<Nanos, DriveError> {
         let begun = begin(ledger);
-        let (queues, pending) = (&mut Queues::of(&mut self.ring), &mut *self.pending);
+        let (queues, flight) = (&mut Queues::of(&mut self.ring), &mut *self.flight);
         let pattern = &mut feed.pattern;
         let mut last = match &mut feed.pace {
-            Pace::Closed => pending.closed(queues, pattern, ledger, begun)?,
+            Pace::Closed => flight.closed(queues, pattern, ledger, begun)?,
             Pace::Think(pause) => {
-                let ready = VecDeque::from(vec![begun; pending.slots.len()]);
-                pending.paced(queues, pattern, &mut Times::Think(*pause, ready), ledger, begun)?
+                let ready = VecDeque::from(vec![begun; flight.slots.len()]);
+                flight.paced(queues, pattern, &mut Times::Think(*pause, ready), ledger, begun)?
             }
             Pace::Open(arrivals) => {
                 arrivals.begin(begun);
-                let last = pending.paced(queues, pattern, &mut Times::Open(arrivals), ledger, begun)?;
+                let last = flight.paced(queues, pattern, &mut Times::Open(arrivals), ledger, begun)?;
                 ledger.not_started(arrivals);
                 last
             }
         };
-        if pending.source.end_fsync {
-            last = pending.flush(queues, ledger, last)?;
+        if flight.source.end_fsync {
+            last = flight.flush(queues, ledger, last)?;
         }
         Ok(last)
     }

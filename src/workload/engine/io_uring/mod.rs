@@ -104,21 +104,22 @@ const EMPTY: Slot = Slot { io: Io { offset: 0, direction: Direction::Read }, sta
 /// The engine.
 ///
 /// The kernel writes into the arena between submission and completion of an I/O. Therefore no slice of a buffer is ever
-/// made here while its I/O is in pending, and `Drop` leaks arena, ring and descriptor if anything still is: memory that is
+/// made here while its I/O is in flight, and `Drop` leaks arena, ring and descriptor if anything still is: memory that is
 /// never freed can be written to by a late device without harm.
 pub struct Uring {
     ring: ManuallyDrop<IoUring>,
-    pending: ManuallyDrop<Pending>,
+    flight: ManuallyDrop<Flight>,
 }
 
-/// What is in pending: its memory, and what is known of it.
-struct Pending {
+/// What is in flight: its memory, and what is known of it.
+struct Flight {
     arena: Arena,
     source: Source,
     slots: Vec<Slot>,
     /// Slots without an I/O, where they are not filled again at once; there is room for all.
     free: Vec<usize>,
-    in_flight: u64,
+    /// How many I/Os it is.
+    count: u64,
     /// Writes so far: each block written is unlike every other.
     written: u64,
     flushes: FlushCount,
@@ -152,11 +153,11 @@ impl Uring {
         };
         Ok(Self {
             ring: ManuallyDrop::new(ring),
-            pending: ManuallyDrop::new(Pending {
+            flight: ManuallyDrop::new(Flight {
                 arena,
                 slots: vec![EMPTY; count],
                 free: Vec::with_capacity(count),
-                in_flight: 0,
+                count: 0,
                 written: 0,
                 flushes: FlushCount::new(source.flush),
                 source,
@@ -167,7 +168,7 @@ impl Uring {
     }
 }
 
-impl Pending {
+impl Flight {
     #[inline]
     fn entry(&self, index: usize, slot: &Slot) -> squeue::Entry {
         // SAFETY: `done` is less than the buffer's size while an I/O is to be continued, and 0 otherwise.
@@ -197,7 +198,7 @@ impl Pending {
         let e = self.entry(index, slot);
         // SAFETY: the buffer lives until its completion is reaped, or is leaked (see `Drop`); the descriptor likewise.
         if unsafe { queues.push(&e) } {
-            self.in_flight += 1;
+            self.count += 1;
         }
     }
 
@@ -235,7 +236,7 @@ impl Pending {
         let e = opcode::Fsync::new(fd).flags(flags).build().user_data(FLUSH);
         // SAFETY: it names no memory; the descriptor stays open while anything is in flight (see `Drop`).
         if unsafe { queues.push(&e) } {
-            self.in_flight += 1;
+            self.count += 1;
         }
     }
 
@@ -249,7 +250,7 @@ impl Pending {
         ledger: &mut Ledger,
         at: Nanos,
     ) -> bool {
-        self.in_flight -= 1;
+        self.count -= 1;
         let slot = &self.slots[index];
         if let Ok(n) = u32::try_from(result)
             && slot.done + n == self.source.bs
@@ -365,7 +366,7 @@ fn entered(answer: io::Result<usize>) -> Result<(), DriveError> {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        if self.pending.in_flight > 0 {
+        if self.flight.count > 0 {
             // The device still owes answers and will write into the arena: ring, arena and descriptor stay for good.
             return;
         }
@@ -373,7 +374,7 @@ impl Drop for Uring {
         // the registered buffers before they are freed.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
-            ManuallyDrop::drop(&mut self.pending);
+            ManuallyDrop::drop(&mut self.flight);
         }
     }
 }
