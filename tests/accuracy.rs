@@ -1,5 +1,5 @@
-//! What is told of a device whose speed is known: a loop device under the limit of a control group, which the kernel
-//! keeps to a fraction of a percent over ten seconds.
+//! What is told of a device: of one whose speed is known, a loop device under the limit of a control group, which the kernel
+//! keeps to a fraction of a percent over ten seconds; and of what is written, beside what the device counts.
 
 // Functions beside the tests are parts of tests.
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -7,7 +7,13 @@
 mod support;
 
 use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
 
+use blktune::sys::root::SysRoot;
+use blktune::trial::run_trial;
+use blktune::workload::guard::Arming;
+use blktune::workload::preset;
+use blktune::workload::target::Target;
 use serde_json::Value;
 use support::throttle::Throttle;
 use support::{LoopDevice, loop_device};
@@ -71,4 +77,37 @@ fn a_device_of_known_speed_is_measured_right() {
         drop(device);
     }
     assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn bytes_written_directly_are_those_that_the_device_counts() {
+    let Some(device) = loop_device(16) else { return };
+    for engine in ["engine=psync", "engine=io_uring"] {
+        for keys in [
+            &["rw=write"][..],
+            &["rw=randwrite"],
+            &["rw=randrw"],
+            &["rw=randrw", "sync=dsync"],
+            &["rw=randwrite", "sync=dsync"],
+        ] {
+            let mut job = preset::find("randread-4k").unwrap().jobs().remove(0);
+            for key in ["ramp=0s", "runtime=20s", "number_ios=500", "direct=true", "iodepth=8", engine]
+                .iter()
+                .chain(keys)
+            {
+                job.set(key).unwrap();
+            }
+            let root = SysRoot::host();
+            let arming = Arming { device: device.kernel(), destroy: Vec::new() };
+            let target = Target::armed(&root, &device.node(), &arming).unwrap();
+            let trial = run_trial(&root, &[job], &target, &AtomicBool::new(false), &mut |_| {}).unwrap();
+            let (read, write) = (&trial.total.read, &trial.total.write);
+            assert_eq!(read.ios + write.ios, 500, "{engine} {keys:?}");
+            let engine_bytes = (read.bytes, write.bytes);
+            assert!(engine_bytes.1.0 > 0, "{engine} {keys:?}: nothing was written");
+            let counted = trial.device.unwrap();
+            let device_bytes = (counted.read_bytes, counted.write_bytes);
+            assert_eq!(engine_bytes, device_bytes, "{engine} {keys:?}");
+        }
+    }
 }
