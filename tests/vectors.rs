@@ -36,7 +36,9 @@ fn close(got: f64, expected: f64, tolerance: f64) {
 fn histogram(counts: &[(u64, u64)]) -> Histogram {
     let mut h = Histogram::new();
     for &(value, times) in counts {
-        (0..times).for_each(|_| h.record(value));
+        for _ in 0..times {
+            h.record(value);
+        }
     }
     h
 }

@@ -22,7 +22,7 @@ use crate::units::{Bytes, Nanos};
 /// How often progress is told.
 const TELL: Nanos = Nanos(100_000_000);
 /// The collector looks at the time and at a stop at least this often.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(50);
 /// A worker that has not reported for this long is taken to move nothing.
 const SILENT: Nanos = Nanos(350_000_000);
 /// Given to threads beyond the engine's own patience before they are left behind.

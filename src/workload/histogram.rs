@@ -14,8 +14,8 @@ use crate::units::Nanos;
 const BITS: u32 = 10;
 /// The largest latency told apart; longer ones are counted in its bucket (their sum and maximum stay exact).
 const MOST: u64 = 100 * 1_000_000_000;
-/// log2 of the buckets in a group. Groups that were never touched are passed over, so that merging, emptying and
-/// looking up cost what was used and not what there is.
+/// log2 of the buckets in a group. What is in a group is counted too: empty ones are passed over, so that merging, emptying
+/// and looking up cost what was used and not what there is.
 const GROUP_BITS: usize = 6;
 const GROUP: usize = 1 << GROUP_BITS;
 const GROUPS: usize = index_of(MOST) / GROUP + 1;
@@ -25,7 +25,7 @@ const BUCKETS: usize = GROUPS * GROUP;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Box<[u64; BUCKETS]>,
-    touched: [bool; GROUPS],
+    in_group: [u64; GROUPS],
     count: u64,
     sum: u64,
     squares: u128,
@@ -43,15 +43,7 @@ impl Histogram {
     /// An empty one; all its memory is taken here.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            counts: zeroed(),
-            touched: [false; GROUPS],
-            count: 0,
-            sum: 0,
-            squares: 0,
-            min: u64::MAX,
-            max: 0,
-        }
+        Self { counts: zeroed(), in_group: [0; GROUPS], count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
     }
 
     /// Counts one latency, in nanoseconds.
@@ -59,7 +51,7 @@ impl Histogram {
     pub fn record(&mut self, ns: u64) {
         let index = index_of(ns.min(MOST));
         self.counts[index] += 1;
-        self.touched[index >> GROUP_BITS] = true;
+        self.in_group[index >> GROUP_BITS] += 1;
         self.count += 1;
         self.sum += ns;
         self.squares += u128::from(ns) * u128::from(ns);
@@ -79,7 +71,7 @@ impl Histogram {
             return;
         }
         for group in other.used() {
-            self.touched[group] = true;
+            self.in_group[group] += other.in_group[group];
             let at = group * GROUP..(group + 1) * GROUP;
             for (mine, theirs) in self.counts[at.clone()].iter_mut().zip(&other.counts[at]) {
                 *mine += theirs;
@@ -98,7 +90,7 @@ impl Histogram {
             return;
         }
         for group in 0..GROUPS {
-            if std::mem::take(&mut self.touched[group]) {
+            if std::mem::take(&mut self.in_group[group]) > 0 {
                 self.counts[group * GROUP..(group + 1) * GROUP].fill(0);
             }
         }
@@ -107,7 +99,7 @@ impl Histogram {
 
     /// The groups that hold anything, in ascending order.
     fn used(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..GROUPS).filter(|g| self.touched[*g])
+        (0..GROUPS).filter(|g| self.in_group[*g] > 0)
     }
 
     /// The latency that at least `per_10_000` of ten thousand I/Os did not exceed, to a thousandth: the top of the bucket
@@ -135,13 +127,12 @@ impl Histogram {
         let mut next = 0;
         let mut seen = 0u64;
         for group in self.used() {
-            let before = group * GROUP;
-            let counts = &self.counts[before..before + GROUP];
-            let inside: u64 = counts.iter().sum();
-            if seen + inside < ranks[next] {
-                seen += inside;
+            if seen + self.in_group[group] < ranks[next] {
+                seen += self.in_group[group];
                 continue;
             }
+            let before = group * GROUP;
+            let counts = &self.counts[before..before + GROUP];
             for (i, count) in counts.iter().enumerate() {
                 seen += count;
                 while next < N && seen >= ranks[next] {

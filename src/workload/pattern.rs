@@ -94,7 +94,8 @@ impl Pattern {
     }
 
     /// The next I/O.
-    #[inline]
+    #[allow(clippy::inline_always)] // a call and its saved registers would be a tenth of what an I/O costs
+    #[inline(always)]
     #[must_use]
     pub fn next_io(&mut self) -> Io {
         let direction = match &mut self.mix {

@@ -1,4 +1,4 @@
-//! A device that all but hangs: a control group whose reads from it are limited to a few bytes a second.
+//! A device whose speed is known, or that all but hangs: a control group whose reads from it are limited.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,27 +13,26 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Limits reads of this device by the processes that join the group. None, and said why, where the host has neither
-    /// form of the block controller.
+    /// Limits the bytes a second that processes which join the group read of this device. None, and said why, where the
+    /// host has neither form of the block controller.
     pub fn reads(device: &LoopDevice, bytes_per_s: u64) -> Option<Self> {
+        Self::limit(device, "blkio.throttle.read_bps_device", "rbps", bytes_per_s)
+    }
+
+    /// The same of requests a second, as they are after splitting.
+    pub fn read_iops(device: &LoopDevice, per_s: u64) -> Option<Self> {
+        Self::limit(device, "blkio.throttle.read_iops_device", "riops", per_s)
+    }
+
+    fn limit(device: &LoopDevice, v1: &'static str, v2: &str, most: u64) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number =
             std::fs::read_to_string(format!("/sys/block/{}/dev", device.kernel())).expect("a device number");
         let number = number.trim();
         let name = format!("blktune-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let forms = [
-            (
-                "/sys/fs/cgroup/blkio",
-                "blkio.throttle.read_bps_device",
-                format!("{number} {bytes_per_s}"),
-                format!("{number} 0"),
-            ),
-            (
-                "/sys/fs/cgroup",
-                "io.max",
-                format!("{number} rbps={bytes_per_s}"),
-                format!("{number} rbps=max"),
-            ),
+            ("/sys/fs/cgroup/blkio", v1, format!("{number} {most}"), format!("{number} 0")),
+            ("/sys/fs/cgroup", "io.max", format!("{number} {v2}={most}"), format!("{number} {v2}=max")),
         ];
         for (root, file, limited, unlimited) in forms {
             let group = Path::new(root).join(&name);

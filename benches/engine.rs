@@ -1,0 +1,257 @@
+//! The engine beside fio, on the same device at the same depth. Run with `cargo bench --bench engine`, as root; it needs
+//! fio. It prints ratios beside their goals and fails nothing, since machines are noisy.
+//!
+//! Each round runs both programs twice, in random order. A round's ratio is of the means of two; how far the two runs of
+//! one program are apart is the noise (A/A), and where that is above 5% nothing is concluded, whatever the ratio says.
+//! Ratios stand a machine that others use better than times do, so the share of it that others used is told as well,
+//! as seen in pauses between the runs.
+//!
+//! * io_uring at iodepth 32 on a loop device over a file in memory: what is left is the engine, the block layer and
+//!   the loop driver. IOPS, and CPU time in user space per I/O.
+//! * psync on a zram device made for this: an I/O is answered by the thread that asks.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use blktune::sys::loopdev::{self, LoopDevice, LoopOptions};
+use blktune::sys::scratch;
+use blktune::units::Bytes;
+use rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde_json::Value;
+
+const ROUNDS: usize = 8;
+const SECONDS: u32 = 2;
+const MIB: u64 = 64;
+/// Two runs of one program may differ by this much (standard deviation of the logarithm of their ratio).
+const TOO_NOISY: f64 = 0.05;
+
+type Error = Box<dyn std::error::Error>;
+
+#[derive(Clone, Copy)]
+struct Run {
+    iops: f64,
+    user_ns_per_io: f64,
+    system_ns_per_io: f64,
+}
+
+fn main() -> Result<(), Error> {
+    // `cargo test --benches` runs this with --test: measuring there would only slow the tests.
+    if std::env::args().any(|a| a == "--test") {
+        return Ok(());
+    }
+    let fio = Command::new("fio").arg("--version").output().map_err(|e| format!("fio: {e}"))?;
+    println!(
+        "{} beside it, {ROUNDS} rounds of {SECONDS} s runs",
+        String::from_utf8_lossy(&fio.stdout).trim()
+    );
+
+    loopdev::available()?;
+    let memory = Path::new("/dev/shm");
+    let dir = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+    let file = scratch::nameless(&dir)?;
+    scratch::fill(&file, Bytes(MIB << 20), &mut |_| ControlFlow::Continue(()))?;
+    let device = LoopDevice::over(file, LoopOptions::default())?;
+    beside("loop, io_uring, iodepth 32", &device.node(), "io_uring", 32, 0.98)?;
+    device.remove()?;
+
+    match Zram::new() {
+        Ok(zram) => {
+            beside("zram, psync", &zram.node, "psync", 1, 1.05)?;
+            zram.remove()?;
+        }
+        Err(why) => println!("zram, psync: not measured, {why}"),
+    }
+    Ok(())
+}
+
+fn beside(name: &str, node: &Path, engine: &str, depth: u32, goal: f64) -> Result<(), Error> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+    let (mut iops, mut user, mut system, mut noise) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut others = Vec::new();
+    for round in 0..=ROUNDS {
+        let mut order = [0, 0, 1, 1];
+        for i in (1..order.len()).rev() {
+            order.swap(i, usize::try_from(rng.next_u64() % (i as u64 + 1))?);
+        }
+        let mut runs = [Vec::new(), Vec::new()];
+        for program in order {
+            others.push(busy(Duration::from_millis(300))?);
+            let run = if program == 0 { fio(node, engine, depth)? } else { blktune(node, engine, depth)? };
+            runs[program].push(run);
+        }
+        // The first round warms memory up.
+        if round == 0 {
+            continue;
+        }
+        let mean = |program: usize, of: fn(&Run) -> f64| runs[program].iter().map(of).sum::<f64>() / 2.0;
+        let ratio = |of: fn(&Run) -> f64| mean(1, of) / mean(0, of);
+        iops.push(ratio(|r| r.iops));
+        user.push(ratio(|r| r.user_ns_per_io));
+        system.push(ratio(|r| r.system_ns_per_io));
+        noise.extend(runs.iter().map(|r| (r[0].iops / r[1].iops).ln()));
+    }
+    #[allow(clippy::cast_precision_loss)] // some rounds
+    let spread = (noise.iter().map(|n| n * n).sum::<f64>() / noise.len() as f64).sqrt();
+    let busy = 100.0 * median(&mut others);
+    println!("{name}: A/A spread {:.1} %, others kept {busy:.0} % of the machine busy", 100.0 * spread);
+    let (ratio, least, most) = summary(&mut iops);
+    println!(
+        "  IOPS             {ratio:.3} of fio's ({least:.3} to {most:.3}; goal: at least {goal})  {}",
+        word(ratio >= goal, spread)
+    );
+    let (ratio, least, most) = summary(&mut user);
+    println!(
+        "  user CPU per I/O {ratio:.3} of fio's ({least:.3} to {most:.3}; goal: at most 0.25)  {}",
+        word(ratio <= 0.25, spread)
+    );
+    let (ratio, least, most) = summary(&mut system);
+    println!("  system CPU per I/O {ratio:.3} of fio's ({least:.3} to {most:.3})");
+    Ok(())
+}
+
+fn word(met: bool, spread: f64) -> &'static str {
+    match (spread > TOO_NOISY, met) {
+        (true, _) => "not met: too noisy",
+        (false, true) => "met",
+        (false, false) => "not met",
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
+}
+
+fn summary(values: &mut [f64]) -> (f64, f64, f64) {
+    let median = median(values);
+    (median, values[0], values[values.len() - 1])
+}
+
+/// Share of the machine's CPU time that was used while nothing of ours ran.
+fn busy(time: Duration) -> Result<f64, Error> {
+    let ticks = || -> Result<(f64, f64), Error> {
+        let text = fs::read_to_string("/proc/stat")?;
+        let line = text.lines().next().unwrap_or_default();
+        let all: Vec<f64> = line.split_whitespace().skip(1).take(8).filter_map(|n| n.parse().ok()).collect();
+        // The fourth and fifth are idle time.
+        Ok((all.iter().sum(), all.iter().skip(3).take(2).sum()))
+    };
+    let (all, idle) = ticks()?;
+    std::thread::sleep(time);
+    let (all, idle) = {
+        let (a, i) = ticks()?;
+        (a - all, i - idle)
+    };
+    Ok(if all > 0.0 { 1.0 - idle / all } else { 0.0 })
+}
+
+fn fio(node: &Path, engine: &str, depth: u32) -> Result<Run, Error> {
+    let mut command = Command::new("fio");
+    command
+        .args(["--name=a", "--thread", "--direct=1", "--rw=randread", "--bs=4k", "--norandommap"])
+        .args(["--randrepeat=0", "--time_based", "--output-format=json", "--ramp_time=0.3"])
+        .arg(format!("--filename={}", node.display()))
+        .arg(format!("--runtime={SECONDS}"))
+        .arg(format!("--ioengine={engine}"))
+        .arg(format!("--iodepth={depth}"));
+    if engine == "io_uring" {
+        command.args(["--fixedbufs", "--registerfiles"]);
+    }
+    let json = answer(&mut command)?;
+    let job = &json["jobs"][0];
+    let number = |v: &Value| v.as_f64().ok_or_else(|| format!("fio said no number: {v}"));
+    let ios = number(&job["read"]["total_ios"])?;
+    // Percent of the job's run time.
+    let cpu = |key: &str| -> Result<f64, Error> {
+        Ok(number(&job[key])? / 100.0 * number(&job["job_runtime"])? * 1e6 / ios)
+    };
+    Ok(Run {
+        iops: number(&job["read"]["iops"])?,
+        user_ns_per_io: cpu("usr_cpu")?,
+        system_ns_per_io: cpu("sys_cpu")?,
+    })
+}
+
+fn blktune(node: &Path, engine: &str, depth: u32) -> Result<Run, Error> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_blktune"));
+    command.args(["run", "randread-4k"]).arg(node).arg("--json");
+    for key in ["direct=true", "ramp=300ms"] {
+        command.args(["--set", key]);
+    }
+    for key in [format!("engine={engine}"), format!("iodepth={depth}"), format!("runtime={SECONDS}s")] {
+        command.arg("--set").arg(key);
+    }
+    let json = answer(&mut command)?;
+    let number = |v: &Value| v.as_f64().ok_or_else(|| format!("blktune said no number: {v}"));
+    Ok(Run {
+        iops: number(&json["total"]["read"]["iops"])?,
+        user_ns_per_io: number(&json["cpu"]["user_ns_per_io"])?,
+        system_ns_per_io: number(&json["cpu"]["system_ns_per_io"])?,
+    })
+}
+
+fn answer(command: &mut Command) -> Result<Value, Error> {
+    let output = command.output()?;
+    if !output.status.success() {
+        return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// A zram device of our own, full of data that can not be compressed.
+struct Zram {
+    number: u32,
+    node: PathBuf,
+    gone: bool,
+}
+
+impl Zram {
+    fn new() -> Result<Self, Error> {
+        let control = Path::new("/sys/class/zram-control");
+        let text = fs::read_to_string(control.join("hot_add")).map_err(|e| format!("zram-control: {e}"))?;
+        let number: u32 = text.trim().parse()?;
+        let zram = Self { number, node: PathBuf::from(format!("/dev/zram{number}")), gone: false };
+        fs::write(format!("/sys/block/zram{number}/disksize"), format!("{MIB}M"))?;
+        let file = fs::OpenOptions::new().write(true).open(&zram.node)?;
+        let mut chunk = vec![0; 1 << 20];
+        for i in 0..MIB {
+            scratch::content(i << 20, &mut chunk);
+            file.write_all_at(&chunk, i << 20)?;
+        }
+        file.sync_all()?;
+        Ok(zram)
+    }
+
+    fn remove(mut self) -> Result<(), Error> {
+        self.gone = true;
+        self.go()
+    }
+
+    fn go(&self) -> Result<(), Error> {
+        // Whoever looks at a new device may still have it open.
+        let mut tries = 0;
+        while let Err(e) = fs::write("/sys/class/zram-control/hot_remove", self.number.to_string()) {
+            tries += 1;
+            if tries == 100 {
+                return Err(format!("zram{} could not be removed: {e}", self.number).into());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Zram {
+    fn drop(&mut self) {
+        if !self.gone
+            && let Err(e) = self.go()
+        {
+            eprintln!("{e}");
+        }
+    }
+}
