@@ -25,6 +25,7 @@ use blktune::sys::queue::{Attribute, QueueState};
 use blktune::telemetry::note::Note;
 use blktune::telemetry::rates::Rates;
 use blktune::telemetry::sample::RowKey;
+use blktune::trial::host::HostFacts;
 use blktune::trial::result::{CpuUse, TrialResult};
 use blktune::tuning::change::{ApplyReport, Change, ChangeReport, Outcome, SideEffect};
 use blktune::units::{Bytes, Nanos};
@@ -211,7 +212,7 @@ fn some_direction() -> impl Strategy<Value = DirectionResult> {
             iops: v.unwrap_or_default(),
             clat_ns: t.map(|_| latency),
             lat_ns: open.then_some(latency),
-            over_limit: vec![OverLimit { limit_ms: 1.0, share: v }],
+            over_limit: vec![OverLimit { limit_ns: Nanos(1_000_000), share: v }],
             errors: u64::from(n % 5),
             ..DirectionResult::default()
         }
@@ -252,7 +253,11 @@ fn some_result() -> impl Strategy<Value = Message> {
                 cpu: CpuUse::default(),
                 settings_before: BTreeMap::new(),
                 settings_after: BTreeMap::new(),
-                host: BTreeMap::new(),
+                alone: None,
+                inflation: Vec::new(),
+                stopped_for: None,
+                others: None,
+                host: HostFacts::default(),
                 interrupted: warnings.is_empty(),
                 warnings,
             })))

@@ -43,8 +43,7 @@ impl Run {
     /// A run that was just asked for.
     #[must_use]
     pub fn new(name: String, jobs: Vec<Job>, place: Place, device: Option<DeviceId>) -> Self {
-        let (ramp, runtime) = times(&jobs);
-        let planned = Nanos(ramp.0.saturating_add(runtime.0));
+        let planned = length(&jobs);
         Self {
             name,
             jobs,
@@ -73,6 +72,30 @@ impl Run {
         times(&self.jobs)
     }
 
+    /// All of its time: twice that of a run, where some jobs are measured alone first.
+    #[must_use]
+    pub fn length(&self) -> Nanos {
+        length(&self.jobs)
+    }
+
+    /// The jobs in the foreground that run alone now.
+    #[must_use]
+    pub fn alone(&self) -> Option<String> {
+        let p = self.progress.as_ref()?;
+        self.is_alone(p).then(|| p.jobs.iter().map(|j| j.name.as_str()).collect::<Vec<_>>().join(", "))
+    }
+
+    fn is_alone(&self, p: &Progress) -> bool {
+        p.jobs.len() < self.jobs.len() && !p.jobs.is_empty() && self.jobs.iter().any(|j| j.foreground)
+    }
+
+    /// Time before the execution that this is of.
+    fn before(&self, p: &Progress) -> Nanos {
+        let (ramp, runtime) = self.times();
+        let twice = self.jobs.iter().any(|j| j.foreground) && !self.is_alone(p);
+        Nanos(if twice { ramp.0.saturating_add(runtime.0) } else { 0 })
+    }
+
     /// Scrolls the report on a screen of this size.
     pub fn scroll(&mut self, by: isize, (width, height): (u16, u16)) {
         // Below what is said of the run itself, which takes up to five rows.
@@ -84,11 +107,13 @@ impl Run {
     /// Takes in the engine's word.
     pub fn take_progress(&mut self, p: Progress) {
         let ramp = self.times().0;
+        let before = self.before(&p);
         let since_start = match p.phase {
             Phase::Preparing | Phase::Draining => None,
             Phase::Ramp => Some(p.elapsed),
             Phase::Measuring => Some(Nanos(ramp.0.saturating_add(p.elapsed.0))),
         };
+        let since_start = since_start.map(|at| Nanos(before.0.saturating_add(at.0)));
         if let Some(at) = since_start {
             self.at = at;
             self.engine_line.push(at, p.bytes_per_s);
@@ -121,16 +146,24 @@ impl Run {
     fn done_of(&self) -> Option<(Nanos, Nanos)> {
         let p = self.progress.as_ref()?;
         let (ramp, runtime) = self.times();
-        let all = Nanos(ramp.0.saturating_add(runtime.0));
+        let (all, before) = (self.length(), self.before(p));
+        let after = |at: Nanos| Nanos(before.0.saturating_add(at.0));
+        let measuring = Nanos(ramp.0.saturating_add(p.elapsed.0));
         match p.phase {
             Phase::Preparing => None,
-            Phase::Ramp => Some((p.elapsed, all)),
-            Phase::Measuring => p
-                .planned
-                .map(|m| (Nanos(ramp.0.saturating_add(p.elapsed.0)), Nanos(ramp.0.saturating_add(m.0)))),
-            Phase::Draining => Some((all, all)),
+            Phase::Ramp => Some((after(p.elapsed), all)),
+            // It may end at a number of I/Os.
+            Phase::Measuring => p.planned.map(|_| (after(measuring), all)),
+            Phase::Draining => Some((after(Nanos(ramp.0.saturating_add(runtime.0))), all)),
         }
     }
+}
+
+/// All of the time of these jobs.
+fn length(jobs: &[Job]) -> Nanos {
+    let (ramp, runtime) = times(jobs);
+    let once = ramp.0.saturating_add(runtime.0);
+    Nanos(if jobs.iter().any(|j| j.foreground) { once.saturating_mul(2) } else { once })
 }
 
 /// Ramp and runtime, which all jobs of a run share.

@@ -23,6 +23,14 @@ impl ProgressLine {
         }
     }
 
+    /// A sentence that stays, above the line.
+    pub(super) fn say(&mut self, text: &str) {
+        if self.on {
+            self.clear();
+            self.put(&format!("{text}\n"));
+        }
+    }
+
     /// Blanks the line.
     pub(super) fn clear(&mut self) {
         if self.shown > 0 {

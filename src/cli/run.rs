@@ -13,7 +13,7 @@ use super::run_text::describe;
 use crate::sys::attr::clean;
 use crate::sys::root::SysRoot;
 use crate::trial::result::TrialResult;
-use crate::trial::{foreign, run_trial};
+use crate::trial::{self, foreign};
 use crate::workload::job::Job;
 use crate::workload::keys::JobError;
 use crate::workload::outcome::RunError;
@@ -70,7 +70,11 @@ pub fn run(args: &RunArgs, root: &SysRoot, instead: Option<&str>, stop: &Arc<Ato
     } else {
         output::text(&describe(&result))?;
     }
-    if result.interrupted { Err(stopped()) } else { Ok(()) }
+    match &result.stopped_for {
+        Some(why) => Err(Failure::Unsafe(why.clone())),
+        None if result.interrupted => Err(stopped()),
+        None => Ok(()),
+    }
 }
 
 fn stopped() -> Failure {
@@ -145,6 +149,7 @@ fn measure(
     stop: &Arc<AtomicBool>,
     line: &mut ProgressLine,
 ) -> Result<TrialResult, Failure> {
+    trial::check(root, jobs).map_err(run_failure)?;
     let named = args.target.as_deref().or(instead.map(Path::new)).unwrap_or(Path::new("."));
     let target = match Target::open(root, named).map_err(target_failure)? {
         // The sandbox's file has no name, only a descriptor.
@@ -160,16 +165,18 @@ fn measure(
     for job in jobs {
         target.region(job).map_err(target_failure)?;
     }
-    if target.kind == TargetKind::Device
-        && !args.busy_ok
-        && let Some(backing) = &target.backing
-        && let Some(busy) = foreign::look(root, &backing.whole, stop)
-    {
+    let whole = target.backing.as_ref().map(|b| &b.whole).filter(|_| target.kind == TargetKind::Device);
+    let busy = whole.and_then(|whole| foreign::look(root, whole, stop));
+    if let (Some(busy), false) = (&busy, args.busy_ok) {
         return Err(Failure::Unsafe(format!(
-            "{busy}; a workload would slow it down and be slowed down by it: wait, or start it all the same with --busy-ok"
+            "{busy}; a workload would slow it down and be slowed down by it: wait, or start it all the same with --busy-ok, and it stops by itself when others wait too long"
         )));
     }
-    run_trial(root, jobs, &target, stop, &mut |p| line.show(&p)).map_err(run_failure)
+    if let Some(sentence) = trial::foreground::sentence(jobs) {
+        line.say(&sentence);
+    }
+    trial::run_trial_beside(root, jobs, &target, busy.as_ref(), stop, &mut |p| line.show(&p))
+        .map_err(run_failure)
 }
 
 #[allow(clippy::needless_pass_by_value)] // the shape map_err wants
@@ -194,7 +201,8 @@ fn target_failure(e: TargetError) -> Failure {
 
 fn run_failure(e: RunError) -> Failure {
     match e {
-        RunError::Writes(..) => Failure::Unsafe(e.to_string()),
+        RunError::Writes(..) | RunError::Unsafe(_) => Failure::Unsafe(e.to_string()),
+        RunError::NotPermitted(text) => Failure::NotPermitted(text),
         RunError::Job(e) => usage(e),
         RunError::Target(e) => target_failure(e),
         RunError::Stopped => stopped(),

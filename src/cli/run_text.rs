@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::run_facts;
 use crate::trial::result::TrialResult;
 use crate::units::{Nanos, events, latency, mib_per_s};
 use crate::workload::job::Job;
@@ -45,12 +46,13 @@ pub(super) fn describe(r: &TrialResult) -> String {
             format!("{} got less than a quarter of the mean of their job", f.starved_workers.join(", ")),
         );
     }
+    for (label, text) in run_facts::beside(&r.inflation) {
+        out.line(label, text);
+    }
     out.device(r);
-    let per_io = match (r.cpu.user_ns_per_io, r.cpu.system_ns_per_io) {
-        (Some(u), Some(s)) => format!(" ({u:.0} ns + {s:.0} ns an I/O)"),
-        _ => String::new(),
-    };
-    out.line("cpu", format!("{:.2} s user, {:.2} s system{per_io}", r.cpu.user_s, r.cpu.system_s));
+    for (label, text) in run_facts::surroundings(r).into_iter().chain(run_facts::cpu(r)) {
+        out.line(label, text);
+    }
     for w in &r.warnings {
         out.line("warning", w.clone());
     }
@@ -62,8 +64,12 @@ struct Lines(String);
 impl Lines {
     #[allow(clippy::needless_pass_by_value)] // every caller has just made it
     fn line(&mut self, label: &str, text: String) {
-        // Writing to a String can not fail.
-        let _ = writeln!(self.0, "{}", format!("{label:<9} {text}").trim_end());
+        let mut label = label;
+        for piece in pieces(&text) {
+            // Writing to a String can not fail.
+            let _ = writeln!(self.0, "{}", format!("{label:<9} {piece}").trim_end());
+            label = "";
+        }
     }
 
     /// One job's figures, or those of all together.
@@ -108,7 +114,7 @@ impl Lines {
         let over: Vec<String> = d
             .over_limit
             .iter()
-            .filter_map(|o| Some(format!("{:.3}% over {} ms", o.share? * 100.0, o.limit_ms)))
+            .filter_map(|o| Some(format!("{:.3}% over {} ms", o.share? * 100.0, o.limit_ns.millis())))
             .collect();
         if !over.is_empty() {
             self.line("limits", over.join("  "));
@@ -135,6 +141,28 @@ impl Lines {
     }
 }
 
+/// The text in pieces that fit beside a label into 80 columns: broken between figures where there are any (two blanks),
+/// else between words.
+fn pieces(text: &str) -> Vec<&str> {
+    const ROOM: usize = 70;
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some((end, _)) = rest.char_indices().nth(ROOM) {
+        // One blank may stand right behind the last column.
+        let last = rest[end..].chars().next().map_or(0, char::len_utf8);
+        let head = &rest[..end + last];
+        let Some(at) =
+            head.rfind("  ").or_else(|| head.rfind(' ')).filter(|at| !rest[..*at].trim().is_empty())
+        else {
+            break;
+        };
+        out.push(rest[..at].trim_end());
+        rest = rest[at..].trim_start();
+    }
+    out.push(rest);
+    out
+}
+
 fn cells(c: LatencySummary) -> String {
     let cells = [
         ("min", c.min),
@@ -153,4 +181,27 @@ fn cells(c: LatencySummary) -> String {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a mean of times, to be shown
 fn whole_ns(ns: f64) -> Nanos {
     Nanos(ns as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_break_between_figures_or_words() {
+        assert_eq!(pieces(""), [""]);
+        assert_eq!(pieces("short"), ["short"]);
+        let words = "word ".repeat(30);
+        let broken = pieces(words.trim_end());
+        assert!(broken.len() == 3 && broken.iter().all(|p| p.len() <= 70), "{broken:?}");
+        assert_eq!(broken.join(" "), words.trim_end());
+        let figures = ["p99.9 12.5 ms"; 8].join("  ");
+        assert!(
+            pieces(&figures).iter().all(|p| p.starts_with("p99.9") && p.ends_with("ms") && p.len() <= 70)
+        );
+        let one = "x".repeat(200);
+        assert_eq!(pieces(&one), [one.as_str()]);
+        let exact = format!("{} tail", "x".repeat(70));
+        assert_eq!(pieces(&exact), ["x".repeat(70).as_str(), "tail"]);
+    }
 }

@@ -1,7 +1,9 @@
 //! L1: everything that touches the kernel, without policy.
 
 pub mod attr;
+pub mod cgroup;
 pub mod chain;
+pub mod cpu;
 pub mod device;
 pub mod diskstats;
 pub mod elsewhere;
@@ -12,13 +14,20 @@ pub mod inventory;
 pub mod kind;
 pub mod layer;
 pub mod leaf;
+pub mod link;
 pub mod loopdev;
+pub mod md;
+pub mod memory;
 mod mounts;
 pub mod name;
+pub mod page_cache;
 pub mod process;
+pub mod process_io;
 pub mod queue;
 pub mod root;
 pub mod scratch;
+pub mod stack;
 pub mod staged;
 pub mod syscall;
+pub mod temperature;
 pub mod usage;

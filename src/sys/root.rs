@@ -75,6 +75,25 @@ impl SysRoot {
         self.base.join(format!("sys/devices/virtual/bdi/{major}:{minor}"))
     }
 
+    /// `/sys/devices`: every device at its place on its bus.
+    #[must_use]
+    pub fn devices_dir(&self) -> PathBuf {
+        self.base.join("sys/devices")
+    }
+
+    /// `/sys/devices/system/cpu`: one entry a CPU, and what rules them all.
+    #[must_use]
+    pub fn cpu_dir(&self) -> PathBuf {
+        self.base.join("sys/devices/system/cpu")
+    }
+
+    /// A directory that the host's own mount table names, where this tree has it. None for a path that leads out of it.
+    #[must_use]
+    pub fn mounted(&self, point: &Path) -> Option<PathBuf> {
+        let below = point.strip_prefix("/").ok()?;
+        below.components().all(|c| matches!(c, Component::Normal(_))).then(|| self.base.join(below))
+    }
+
     /// A file below `/proc`, named by the caller's constant.
     #[must_use]
     pub fn proc(&self, file: &'static str) -> PathBuf {

@@ -6,10 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
-use crate::sys::diskstats::counters_of;
+use crate::sys::diskstats::{Counters, DirectionCounters, counters_of};
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
-use crate::units::{events, mib_per_s};
+use crate::units::{Nanos, events, mib_per_s};
 
 /// How long is looked.
 const LOOK: Duration = Duration::from_millis(500);
@@ -27,6 +27,32 @@ pub struct Foreign {
     pub iops: f64,
     /// Data per second.
     pub bytes_per_s: f64,
+    /// How long it took.
+    pub wait: Await,
+}
+
+/// Mean time of completed I/Os in the device's queue and at the device. None where none completed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Await {
+    /// Of reads.
+    pub read: Option<Nanos>,
+    /// Of writes.
+    pub write: Option<Nanos>,
+    /// Of both.
+    pub all: Option<Nanos>,
+}
+
+impl Await {
+    /// Between two looks at the counters, whose milliseconds wrap at 2^32.
+    #[must_use]
+    pub fn between(a: &Counters, b: &Counters) -> Self {
+        let side = |a: &DirectionCounters, b: &DirectionCounters| {
+            (b.ios.saturating_sub(a.ios), u64::from(b.ms.wrapping_sub(a.ms)))
+        };
+        let mean = |(ios, ms): (u64, u64)| (ms * 1_000_000).checked_div(ios).map(Nanos);
+        let (read, write) = (side(&a.read, &b.read), side(&a.write, &b.write));
+        Self { read: mean(read), write: mean(write), all: mean((read.0 + write.0, read.1 + write.1)) }
+    }
 }
 
 impl fmt::Display for Foreign {
@@ -52,9 +78,27 @@ pub fn look(root: &SysRoot, name: &KernelName, stop: &AtomicBool) -> Option<Fore
     let after = counters_of(root, name)?;
     let seconds = SystemClock.monotonic().since(start).seconds();
     let total = (after.read.ios + after.write.ios).saturating_sub(before.read.ios + before.write.ios);
-    let sectors = |c: &crate::sys::diskstats::Counters| c.read.sectors.bytes().0 + c.write.sectors.bytes().0;
+    let sectors = |c: &Counters| c.read.sectors.bytes().0 + c.write.sectors.bytes().0;
     let bytes = sectors(&after).saturating_sub(sectors(&before));
     #[allow(clippy::cast_precision_loss)] // rates
     let (iops, bytes_per_s) = (total as f64 / seconds, bytes as f64 / seconds);
-    (iops > MURMUR).then(|| Foreign { name: name.clone(), iops, bytes_per_s })
+    let wait = Await::between(&before, &after);
+    (iops > MURMUR).then(|| Foreign { name: name.clone(), iops, bytes_per_s, wait })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_is_told_by_direction_and_through_a_wrap() {
+        let side = |ios, ms| DirectionCounters { ios, ms, ..DirectionCounters::default() };
+        let counters = |read, write| Counters { read, write, ..Counters::default() };
+        let a = counters(side(10, u32::MAX - 9), side(5, 5));
+        let b = counters(side(20, 20), side(5, 5));
+        let wait = Await::between(&a, &b);
+        assert_eq!((wait.read, wait.write, wait.all), (Some(Nanos(3_000_000)), None, Some(Nanos(3_000_000))));
+        let c = counters(side(20, 20), side(25, 25));
+        assert_eq!(Await::between(&a, &c).all, Some(Nanos(50_000_000 / 30)));
+    }
 }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::foreground::{Alone, Inflation};
+use super::host::HostFacts;
 use crate::sys::name::KernelName;
+use crate::sys::process_io::Mover;
 use crate::units::Bytes;
 use crate::workload::fairness::Fairness;
 use crate::workload::job::Job;
@@ -33,6 +36,23 @@ pub struct DeviceWindow {
     pub engine_share: Option<f64>,
 }
 
+/// I/O of others in the window, and who may have done it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OtherIo {
+    /// The whole device.
+    pub device: KernelName,
+    /// Bytes it read beyond the engine's. None where the engine's own can not be told apart, because the page cache lies
+    /// between.
+    pub read_bytes: Option<Bytes>,
+    /// Bytes it wrote beyond the engine's.
+    pub write_bytes: Option<Bytes>,
+    /// The other processes that moved most meanwhile, on all devices of the host together: the kernel does not count
+    /// them by device.
+    pub processes: Vec<Mover>,
+    /// Whether every process could be looked at.
+    pub processes_complete: bool,
+}
+
 /// CPU time the run's workers used in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CpuUse {
@@ -44,6 +64,15 @@ pub struct CpuUse {
     pub user_ns_per_io: Option<f64>,
     /// Kernel time per I/O, ns.
     pub system_ns_per_io: Option<f64>,
+    /// User time per GiB moved, seconds; None if nothing was.
+    pub user_s_per_gib: Option<f64>,
+    /// Kernel time per GiB moved, seconds.
+    pub system_s_per_gib: Option<f64>,
+    /// Share of the time of all CPUs of the host that was busy, percent. Other programs are in it, and what kernel
+    /// threads did for the workers (a loop device's, io_uring's, md's), which no figure above has.
+    pub host_busy_pct: Option<f64>,
+    /// Share that the hypervisor gave to other machines, percent.
+    pub host_stolen_pct: Option<f64>,
 }
 
 /// One trial, in the shape of `run --json`.
@@ -67,16 +96,24 @@ pub struct TrialResult {
     pub promises: Vec<String>,
     /// The kernel's count; None if the target's device can not be found.
     pub device: Option<DeviceWindow>,
+    /// What others did to it meanwhile; None if that can not be known.
+    pub others: Option<OtherIo>,
     /// CPU time.
     pub cpu: CpuUse,
     /// Queue attributes before, by name.
     pub settings_before: BTreeMap<String, Option<String>>,
     /// Queue attributes after.
     pub settings_after: BTreeMap<String, Option<String>>,
+    /// Foreground jobs by themselves; None without any, or if the run ended before the others began.
+    pub alone: Option<Alone>,
+    /// What the others cost the foreground jobs.
+    pub inflation: Vec<Inflation>,
     /// Facts of the host.
-    pub host: BTreeMap<String, String>,
+    pub host: HostFacts,
     /// Stopped before its time.
     pub interrupted: bool,
+    /// Why it stopped by itself; None if it did not.
+    pub stopped_for: Option<String>,
     /// What should be known before the figures are believed, each a sentence made from a fact.
     pub warnings: Vec<String>,
 }

@@ -1,36 +1,54 @@
-//! The device's own counters at both edges of the measured window.
+//! What the kernel counted at both edges of the measured window: the device, the CPUs, other processes.
 
-use super::result::DeviceWindow;
+use super::result::{DeviceWindow, OtherIo};
+use super::watch::Watch;
+use crate::sys::cpu::HostTicks;
 use crate::sys::diskstats::{Counters, counters_of};
-use crate::sys::name::KernelName;
+use crate::sys::process_io::Accounts;
 use crate::sys::root::SysRoot;
 use crate::units::Bytes;
+use crate::workload::job::{EngineKind, Job};
 use crate::workload::live::Progress;
 use crate::workload::outcome::RunOutcome;
 use crate::workload::run::Observer;
+use crate::workload::target::Backing;
+
+/// So many of the other processes are named.
+const MOVERS: usize = 5;
+
+/// What is read at an edge.
+#[derive(Default)]
+struct Edge {
+    row: Option<Counters>,
+    whole: Option<Counters>,
+    ticks: Option<HostTicks>,
+    accounts: Accounts,
+}
 
 /// Takes the counters when the run says so, and passes progress on.
 pub(super) struct Window<'a> {
     root: &'a SysRoot,
-    row: Option<&'a KernelName>,
+    backing: Option<&'a Backing>,
     progress: &'a mut dyn FnMut(Progress),
-    opened: Option<Counters>,
-    closed: Option<Counters>,
+    watch: Option<Watch<'a>>,
+    opened: Edge,
+    closed: Edge,
 }
 
 impl<'a> Window<'a> {
     pub(super) fn new(
         root: &'a SysRoot,
-        row: Option<&'a KernelName>,
+        backing: Option<&'a Backing>,
+        watch: Option<Watch<'a>>,
         progress: &'a mut dyn FnMut(Progress),
     ) -> Self {
-        Self { root, row, progress, opened: None, closed: None }
+        Self { root, backing, progress, watch, opened: Edge::default(), closed: Edge::default() }
     }
 
     /// What the device did between the edges. None without a device, or if it was replaced meanwhile: counters that
     /// fall belong to another device of the same name.
     pub(super) fn device(&self, outcome: &RunOutcome) -> Option<DeviceWindow> {
-        let (a, b) = (self.opened?, self.closed?);
+        let (a, b) = (self.opened.row?, self.closed.row?);
         let read = b.read.ios.checked_sub(a.read.ios)?;
         let write = b.write.ios.checked_sub(a.write.ios)?;
         let read_bytes = Bytes(b.read.sectors.bytes().0.checked_sub(a.read.sectors.bytes().0)?);
@@ -38,7 +56,7 @@ impl<'a> Window<'a> {
         let merged = (b.read.merges + b.write.merges).checked_sub(a.read.merges + a.write.merges)?;
         let engine = outcome.total.read.bytes.0 + outcome.total.write.bytes.0;
         Some(DeviceWindow {
-            name: self.row?.clone(),
+            name: self.backing?.row.clone(),
             read_ios: read,
             read_bytes,
             write_ios: write,
@@ -50,20 +68,71 @@ impl<'a> Window<'a> {
         })
     }
 
-    fn counters(&self) -> Option<Counters> {
-        counters_of(self.root, self.row?)
+    /// What others did to the whole device, other partitions included. None without a device, or if it was replaced.
+    pub(super) fn others(&self, jobs: &[Job], outcome: &RunOutcome) -> Option<OtherIo> {
+        let (a, b) = (self.opened.whole?, self.closed.whole?);
+        let read = b.read.sectors.bytes().0.checked_sub(a.read.sectors.bytes().0)?;
+        let write = b.write.sectors.bytes().0.checked_sub(a.write.sectors.bytes().0)?;
+        let direct = jobs.iter().all(|j| j.direct && j.engine != EngineKind::Null);
+        let total = &outcome.total;
+        // With a ramp, what was in flight when the window opened was begun before and is counted by the device alone.
+        let slack = at_edges(jobs);
+        let beyond =
+            |device: u64, engine: Bytes| direct.then(|| Bytes(device.saturating_sub(engine.0 + slack)));
+        Some(OtherIo {
+            device: self.backing?.whole.clone(),
+            read_bytes: beyond(read, total.read.bytes),
+            write_bytes: beyond(write, total.write.bytes),
+            processes: self.closed.accounts.most_since(self.root, &self.opened.accounts, MOVERS),
+            processes_complete: self.opened.accounts.complete() && self.closed.accounts.complete(),
+        })
     }
+
+    /// Why the run had to end for the sake of others.
+    pub(super) fn stopped_for(&self) -> Option<&str> {
+        self.watch.as_ref()?.verdict()
+    }
+
+    /// Shares of all CPUs' time, percent: busy, stolen.
+    pub(super) fn cpu_shares(&self) -> Option<(f64, f64)> {
+        self.closed.ticks?.shares_since(self.opened.ticks?)
+    }
+
+    /// Of row and whole device. Read first at both edges, since with a ramp I/O goes on at the opening: the engine's
+    /// window has begun, and looking at all processes takes some milliseconds.
+    fn counters(&self) -> (Option<Counters>, Option<Counters>) {
+        let Some(backing) = self.backing else { return (None, None) };
+        let whole = counters_of(self.root, &backing.whole);
+        let row = if backing.row == backing.whole { whole } else { counters_of(self.root, &backing.row) };
+        (row, whole)
+    }
+}
+
+/// What may be in flight, and so on one side of an edge only, when the window opens behind a ramp.
+pub(super) fn at_edges(jobs: &[Job]) -> u64 {
+    let in_flight = |j: &Job| j.bs.0 * u64::from(j.depth_in_use()) * u64::from(j.numjobs);
+    if jobs.iter().any(|j| !j.ramp.is_zero()) { jobs.iter().map(in_flight).sum() } else { 0 }
 }
 
 impl Observer for Window<'_> {
     fn window_opens(&mut self) {
-        self.opened = self.counters();
+        let (row, whole) = self.counters();
+        let accounts = Accounts::read(self.root);
+        self.opened = Edge { row, whole, ticks: HostTicks::read(self.root), accounts };
     }
     fn window_closes(&mut self) {
-        self.closed = self.counters();
+        let (row, whole) = self.counters();
+        let ticks = HostTicks::read(self.root);
+        self.closed = Edge { row, whole, ticks, accounts: Accounts::read(self.root) };
     }
     fn progress(&mut self, progress: Progress) {
+        if let Some(watch) = &mut self.watch {
+            watch.look();
+        }
         (self.progress)(progress);
+    }
+    fn wants_stop(&self) -> bool {
+        self.stopped_for().is_some()
     }
 }
 
@@ -84,6 +153,7 @@ fn ratio(a: u64, b: u64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::name::KernelName;
 
     #[test]
     fn counters_that_move_are_believed_whatever_iostats_says() {

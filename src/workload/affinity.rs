@@ -35,10 +35,10 @@ impl Cpus {
         Ok(Self(cpus))
     }
 
-    /// How many they are.
+    /// Their numbers, in order.
     #[must_use]
-    pub fn count(&self) -> usize {
-        self.0.len()
+    pub fn numbers(&self) -> &[u32] {
+        &self.0
     }
 
     /// Keeps the calling thread on these CPUs.

@@ -166,7 +166,7 @@ impl<'a> Collector<'a> {
             if let Some(r) = report {
                 self.take(r);
             }
-            if self.stopped.is_none() && stop.load(Ordering::Relaxed) {
+            if self.stopped.is_none() && (stop.load(Ordering::Relaxed) || self.observer.wants_stop()) {
                 self.stopped = Some(now);
                 self.halt.store(true, Ordering::Relaxed);
             }

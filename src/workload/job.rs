@@ -147,11 +147,18 @@ pub struct Job {
     /// CPUs that the workers may run on; None for all.
     pub cpus_allowed: Option<Cpus>,
     /// Latencies whose excess is counted.
+    #[serde(serialize_with = "millis")]
     pub limits_ms: Vec<Nanos>,
     /// Seed of the random offsets; the same seed gives the same offsets.
     pub seed: u64,
     /// What is dropped from the page cache before the start.
     pub drop_caches: DropCaches,
+    /// Of several jobs: measured alone first, for the same time, and then beside the others.
+    pub foreground: bool,
+}
+
+fn millis<S: Serializer>(limits: &[Nanos], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_seq(limits.iter().map(|l| l.millis()))
 }
 
 fn seconds<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {

@@ -43,6 +43,7 @@ pub const KEYS: &[&str] = &[
     "limits_ms",
     "seed",
     "drop_caches",
+    "foreground",
 ];
 
 /// Why a job can not be what was asked.
@@ -103,6 +104,7 @@ impl Job {
             "ramp" => self.ramp = within(parse_time(value)?, Duration::ZERO)?,
             "seed" => self.seed = parse_count(value)?,
             "drop_caches" => self.drop_caches = DropCaches::parse(value)?,
+            "foreground" => self.foreground = parse_bool(value)?,
             "sync" => self.sync = Sync::parse(value)?,
             "fsync" => self.fsync = parse_count(value)?,
             "fdatasync" => self.fdatasync = parse_count(value)?,
@@ -185,6 +187,7 @@ mod tests {
             "ramp=250ms",
             "seed=5",
             "drop_caches=true",
+            "foreground=1",
             "sync=dsync",
             "fsync=3",
             "fdatasync=4",
@@ -219,6 +222,7 @@ mod tests {
             ramp: Duration::from_millis(250),
             seed: 5,
             drop_caches: DropCaches::Target,
+            foreground: true,
             sync: Sync::Dsync,
             fsync: 3,
             fdatasync: 4,

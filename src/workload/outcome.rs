@@ -73,6 +73,12 @@ pub enum RunError {
     /// The engine could not go on, or the device does not answer.
     #[error("{0}")]
     Engine(String),
+    /// Something that was asked for needs a right that is missing.
+    #[error("{0}")]
+    NotPermitted(String),
+    /// Ended for the sake of others before anything was measured.
+    #[error("stopped before anything was measured: {0}")]
+    Unsafe(String),
     /// Stopped before measuring began.
     #[error("stopped before anything was measured")]
     Stopped,
@@ -198,10 +204,7 @@ fn direction_result(
         slat_ns: waits.and_then(|w| w.slat.summary()),
         lat_ns: waits.and_then(|w| w.lat.summary()),
         asked_iops,
-        over_limit: limits
-            .iter()
-            .map(|l| OverLimit { limit_ms: l.millis(), share: judged.share_over(*l) })
-            .collect(),
+        over_limit: limits.iter().map(|l| OverLimit { limit_ns: *l, share: judged.share_over(*l) }).collect(),
         errors: side.errors,
     }
 }

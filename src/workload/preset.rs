@@ -34,6 +34,7 @@ struct Stream {
     direct: bool,
     sync: Sync,
     rwmixread: u8,
+    foreground: bool,
 }
 
 /// What most streams are: one thread, 4 KiB at a time, past the page cache.
@@ -47,6 +48,7 @@ const PLAIN: Stream = Stream {
     direct: true,
     sync: Sync::None,
     rwmixread: 50,
+    foreground: false,
 };
 
 /// Every preset, reads first.
@@ -110,7 +112,7 @@ pub const PRESETS: &[Preset] = &[
         question: "how much do random readers suffer from one sequential writer beside them?",
         not_for: "the total: a scheduler may raise it by starving one side",
         jobs: &[
-            Stream { name: "readers", numjobs: 4, ..PLAIN },
+            Stream { name: "readers", numjobs: 4, foreground: true, ..PLAIN },
             Stream {
                 name: "writer",
                 rw: Rw::Write,
@@ -190,6 +192,7 @@ impl Stream {
             limits_ms: Vec::new(),
             seed: 1,
             drop_caches: if self.direct { DropCaches::None } else { DropCaches::Target },
+            foreground: self.foreground,
         }
     }
 }

@@ -59,8 +59,8 @@ pub struct DirectionResult {
 /// How often a limit was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OverLimit {
-    /// The limit, ms.
-    pub limit_ms: f64,
+    /// The limit.
+    pub limit_ns: Nanos,
     /// Share of I/Os that took longer, 0 to 1; None without I/Os.
     pub share: Option<f64>,
 }

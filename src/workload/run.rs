@@ -28,6 +28,10 @@ pub trait Observer {
     fn window_closes(&mut self) {}
     /// About ten times a second.
     fn progress(&mut self, _progress: Progress) {}
+    /// Asked often: whether the run is to end now, as if it were stopped by hand.
+    fn wants_stop(&self) -> bool {
+        false
+    }
 }
 
 /// Runs jobs at the same time on one target. Blocks until nothing is in flight any more, or until a silent device has used

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use blktune::app::message::{KernelFigures, Message};
+use blktune::trial::foreground;
+use blktune::trial::host::HostFacts;
 use blktune::trial::result::{CpuUse, DeviceWindow, TrialResult};
 use blktune::units::{Bytes, Nanos};
 use blktune::workload::fairness::{Fairness, Portion};
@@ -142,10 +144,15 @@ pub fn result(asked: Vec<Job>, jobs: Vec<JobResult>) -> TrialResult {
             system_s: 2.1,
             user_ns_per_io: Some(571.0),
             system_ns_per_io: Some(2000.0),
+            ..CpuUse::default()
         },
         settings_before: BTreeMap::new(),
         settings_after: BTreeMap::new(),
-        host: BTreeMap::new(),
+        alone: None,
+        inflation: Vec::new(),
+        stopped_for: None,
+        others: None,
+        host: HostFacts::default(),
         interrupted: false,
         warnings: Vec::new(),
     }
@@ -279,7 +286,7 @@ pub fn finished_several(width: u16, height: u16) -> Screen {
         of("readers", direction(4000, 4096, 900, 7200), none()),
         of("writer", none(), direction(3000, 1 << 20, 12_000, 96_000)),
     );
-    readers.read.over_limit = vec![OverLimit { limit_ms: 10.0, share: Some(0.0125) }];
+    readers.read.over_limit = vec![OverLimit { limit_ns: Nanos(10_000_000), share: Some(0.0125) }];
     writer.flush = Some(FlushResult { calls: 31, time_ns: writer.write.clat_ns });
     let mut r = result(asked, vec![readers.clone(), writer.clone()]);
     r.total = of("total", readers.read, writer.write);
@@ -295,6 +302,7 @@ pub fn finished_several(width: u16, height: u16) -> Screen {
         worker_index: 0.91,
         starved_workers: vec!["readers/3".to_owned()],
     });
+    r.inflation = foreground::inflation(&[of("readers", direction(400_000, 4096, 90, 300), none())], &r.jobs);
     r.promises = vec!["A write is done when the device has taken it (O_DIRECT).".to_owned()];
     s.send(Message::RunFinished(Ok(Box::new(r))));
     s

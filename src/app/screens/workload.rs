@@ -1,6 +1,7 @@
 //! Screen 3: presets, the fields of their jobs, and the sentence that says what will happen.
 
 use crate::sys::device::DeviceId;
+use crate::trial::foreground;
 use crate::workload::job::Job;
 
 use crate::app::dialogs::Dialog;
@@ -70,10 +71,21 @@ impl WorkloadScreen {
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let several = self.jobs.len() > 1;
-        self.jobs.iter().find_map(|j| {
+        let alone = self.jobs.iter().find_map(|j| {
             let why = j.check().err()?;
             Some(if several { format!("{}: {why}", j.name) } else { why.to_string() })
-        })
+        });
+        alone.or_else(|| Some(foreground::of(&self.jobs).err()?.to_string()))
+    }
+
+    /// Why a field of the shown job can not be changed; None if it can.
+    #[must_use]
+    pub fn greyed(&self, field: &Field) -> Option<&'static str> {
+        let job = self.chosen()?;
+        if field.key == "foreground" && self.jobs.len() < 2 && !job.foreground {
+            return Some("there is no other job beside this one");
+        }
+        field.greyed(job)
     }
 
     /// Changes the shown job; what belongs to the run is changed in all.
@@ -163,13 +175,12 @@ pub fn take_preset(model: &mut Model) {
 /// Why not.
 pub fn can_step(model: &Model) -> Result<(), String> {
     let w = &model.workload;
-    match (w.row, w.chosen()) {
-        (Row::Target, _) if w.writes() => Err(target_is_scratch(model)),
-        (row, Some(job)) => match row.field().and_then(|f| f.greyed(job)) {
+    match w.row {
+        Row::Target if w.writes() => Err(target_is_scratch(model)),
+        row => match row.field().and_then(|f| w.greyed(f)) {
             Some(why) => Err(why.to_owned()),
             None => Ok(()),
         },
-        _ => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{round_bytes, seconds};
+use crate::trial::foreground;
 use crate::units::{Bytes, events};
 use crate::workload::arrivals::RateProcess;
 use crate::workload::durability::{DropCaches, Sync, promise};
@@ -45,6 +46,9 @@ pub fn sentence(jobs: &[Job], place: &Place) -> String {
     let _ = write!(s, ", for {}", seconds(first.runtime));
     if !first.ramp.is_zero() {
         let _ = write!(s, " after {} of ramp", seconds(first.ramp));
+    }
+    if let Some(first) = foreground::sentence(jobs) {
+        let _ = write!(s, ". {}", first.trim_end_matches('.'));
     }
     let issues = jobs.iter().any(|j| j.engine != EngineKind::Null);
     match place {
