@@ -244,6 +244,10 @@ fn a_run_ends_by_itself_when_others_wait_too_long() {
     let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(json["interrupted"], true);
     assert!(json["stopped_for"].as_str().unwrap().contains(&kernel), "{}", json["stopped_for"]);
+    let out = run(&["--set", "iodepth=128", "--set", "ramp=120s"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(6), "{said}");
+    assert!(out.stdout.is_empty() && said.contains("before anything was measured"), "{said}");
     // One more at a time is what the others can bear.
     let out = run(&["--set", "iodepth=1", "--set", "runtime=5s"]);
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));

@@ -289,6 +289,7 @@ fn args(job: &str, target: Option<&Path>, set: &[&str]) -> RunArgs {
         set: set.iter().map(|s| (*s).to_owned()).collect(),
         busy_ok: false,
         write_device: None,
+        destroy: Vec::new(),
         json: false,
     }
 }

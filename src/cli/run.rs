@@ -11,9 +11,11 @@ use super::output;
 use super::progress_line::ProgressLine;
 use super::run_text::describe;
 use crate::sys::attr::clean;
+use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::trial::result::TrialResult;
 use crate::trial::{self, foreign};
+use crate::workload::guard::{Arming, Refusal};
 use crate::workload::job::Job;
 use crate::workload::keys::JobError;
 use crate::workload::outcome::RunError;
@@ -34,9 +36,12 @@ pub struct RunArgs {
     /// Start beside other people's I/O
     #[arg(long)]
     pub busy_ok: bool,
-    /// Arm a job that writes to this whole device
+    /// Arm a job that writes to this whole device: the kernel name of TARGET. All that is on it may be lost
     #[arg(long, value_name = "NAME")]
     pub write_device: Option<String>,
+    /// Go past what was found on the device, by the word that the refusal printed
+    #[arg(long, value_name = "SIGNATURE", value_delimiter = ',', requires = "write_device")]
+    pub destroy: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -47,6 +52,8 @@ struct Document<'a> {
     schema: &'static str,
     #[serde(flatten)]
     result: &'a TrialResult,
+    /// The device that was written to, by name; null for scratch files and for jobs that only read.
+    wrote_device: Option<&'a KernelName>,
 }
 
 /// Runs the job and prints what was measured. `stop` ends it early; what was measured until then is still printed.
@@ -64,9 +71,10 @@ pub fn run(args: &RunArgs, root: &SysRoot, instead: Option<&str>, stop: &Arc<Ato
     let mut line = ProgressLine::new();
     let result = measure(args, root, instead, &jobs, stop, &mut line);
     line.clear();
-    let result = result?;
+    let (result, written) = result?;
     if args.json {
-        output::json(&Document { schema: "blktune.run/1", result: &result })?;
+        let wrote_device = written.as_ref().filter(|_| result.total.write.ios > 0);
+        output::json(&Document { schema: "blktune.run/1", result: &result, wrote_device })?;
     } else {
         output::text(&describe(&result))?;
     }
@@ -120,25 +128,57 @@ fn usage(e: JobError) -> Failure {
     Failure::Usage(e.to_string())
 }
 
-/// A job that writes is let loose on nothing but a file made for it.
-fn may_write(args: &RunArgs, jobs: &[Job], target: &Target) -> Result<(), Failure> {
-    let Some(job) = jobs.iter().find(|j| j.rw.writes()) else {
-        return match &args.write_device {
-            Some(_) => Err(Failure::Usage(
-                "--write-device arms a job that writes, and this one only reads".to_owned(),
-            )),
-            None => Ok(()),
-        };
-    };
-    if target.may_write() {
-        return Ok(());
+/// The target of jobs that only read.
+fn to_read(
+    args: &RunArgs,
+    root: &SysRoot,
+    named: &Path,
+    scratch: &mut dyn FnMut() -> Result<Target, TargetError>,
+) -> Result<Target, Failure> {
+    if args.write_device.is_some() {
+        return Err(Failure::Usage(
+            "--write-device arms a job that writes, and this one only reads".to_owned(),
+        ));
     }
-    Err(Failure::Unsafe(format!(
-        "{} with rw={} writes, and {} is not a file made for it: nothing was changed; give a directory, where a scratch file is made and removed",
-        job.name,
-        job.rw.word(),
-        target.shown
-    )))
+    match Target::open(root, named).map_err(target_failure)? {
+        Some(target) => Ok(target),
+        None => scratch().map_err(target_failure),
+    }
+}
+
+/// The target of a job that writes: a device that is armed, or a file made for the run.
+fn to_write(
+    args: &RunArgs,
+    root: &SysRoot,
+    named: &Path,
+    job: &Job,
+    own: bool,
+    scratch: &mut dyn FnMut() -> Result<Target, TargetError>,
+) -> Result<Target, Failure> {
+    let job = format!("{} (rw={})", job.name, job.rw.word());
+    // The sandbox's device was made for this run, over a file of its own, so it needs no arming; the guard is the same.
+    let sandbox = named.to_str().filter(|_| own && !named.is_absolute()).map(str::to_owned);
+    let arming = |device| Arming { device, destroy: args.destroy.clone() };
+    if let Some(arming) = args.write_device.clone().or(sandbox).map(arming) {
+        return Target::armed(root, named, &arming).map_err(target_failure);
+    }
+    let refused = |r: Refusal| Err(target_failure(r.into()));
+    match Target::open(root, named) {
+        Ok(None) => scratch().map_err(target_failure),
+        Ok(Some(target)) if own => Ok(target.made_for_the_run()),
+        Ok(Some(target)) => match (target.kind, target.backing) {
+            (TargetKind::Device, Some(b)) if b.row == b.whole => {
+                refused(Refusal::NotArmed { job, node: target.shown, name: b.whole })
+            }
+            (TargetKind::Device, Some(b)) => refused(Refusal::Partition(b.row, b.whole)),
+            _ => refused(Refusal::ExistingFile(job, target.shown)),
+        },
+        Err(TargetError::Open(shown, e)) if e.kind() == std::io::ErrorKind::NotFound => {
+            refused(Refusal::NoFile(job, shown))
+        }
+        Err(TargetError::Hidden(path, head)) => refused(Refusal::Hidden(path, head)),
+        Err(e) => Err(target_failure(e)),
+    }
 }
 
 fn measure(
@@ -148,20 +188,21 @@ fn measure(
     jobs: &[Job],
     stop: &Arc<AtomicBool>,
     line: &mut ProgressLine,
-) -> Result<TrialResult, Failure> {
+) -> Result<(TrialResult, Option<KernelName>), Failure> {
     trial::check(root, jobs).map_err(run_failure)?;
     let named = args.target.as_deref().or(instead.map(Path::new)).unwrap_or(Path::new("."));
-    let target = match Target::open(root, named).map_err(target_failure)? {
-        // The sandbox's file has no name, only a descriptor.
-        Some(mut target) if args.target.is_none() && target.kind == TargetKind::File => {
-            "the sandbox's scratch file".clone_into(&mut target.shown);
-            target
-        }
-        Some(target) => target,
-        None => scratch::make(root, named, jobs, stop, &mut |p| line.show(&p)).map_err(target_failure)?,
+    // Nobody named it: it is the sandbox's, made for this run.
+    let own = args.target.is_none() && instead.is_some();
+    let mut scratch = || scratch::make(root, named, jobs, stop, &mut |p| line.show(&p));
+    let mut target = match jobs.iter().find(|j| j.rw.writes()) {
+        Some(job) => to_write(args, root, named, job, own, &mut scratch)?,
+        None => to_read(args, root, named, &mut scratch)?,
     };
+    // The sandbox's file has no name, only a descriptor.
+    if own && target.kind != TargetKind::Device {
+        "the sandbox's scratch file".clone_into(&mut target.shown);
+    }
     // What is wrong with the job on this target is said before anybody waits.
-    may_write(args, jobs, &target)?;
     for job in jobs {
         target.region(job).map_err(target_failure)?;
     }
@@ -172,11 +213,17 @@ fn measure(
             "{busy}; a workload would slow it down and be slowed down by it: wait, or start it all the same with --busy-ok, and it stops by itself when others wait too long"
         )));
     }
+    if let Some(guard) = target.guard() {
+        line.clear();
+        eprintln!("blktune: {}", guard.sentence());
+    }
     if let Some(sentence) = trial::foreground::sentence(jobs) {
         line.say(&sentence);
     }
-    trial::run_trial_beside(root, jobs, &target, busy.as_ref(), stop, &mut |p| line.show(&p))
-        .map_err(run_failure)
+    let tell = &mut |p| line.show(&p);
+    let result =
+        trial::run_trial_beside(root, jobs, &target, busy.as_ref(), stop, tell).map_err(run_failure)?;
+    Ok((result, target.guard().map(|g| g.name().clone())))
 }
 
 #[allow(clippy::needless_pass_by_value)] // the shape map_err wants
@@ -189,12 +236,17 @@ fn target_failure(e: TargetError) -> Failure {
         }
         TargetError::Open(_, ref e) if e.kind() == std::io::ErrorKind::NotFound => Failure::Usage(text),
         TargetError::Open(..) | TargetError::Io(..) => Failure::GoneOrBusy(text),
-        TargetError::NoScratch(_) => Failure::Unsafe(text),
+        TargetError::Refused(Refusal::Open(_, ref e)) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+            Failure::NotPermitted(text)
+        }
+        TargetError::NoScratch(_) | TargetError::Refused(_) => Failure::Unsafe(text),
+        TargetError::Full(..) | TargetError::Unwritten(..) => Failure::Workload(text),
         TargetError::Stopped => stopped(),
         TargetError::WrongType(..)
         | TargetError::Hidden(..)
         | TargetError::NoDirect(_)
         | TargetError::Misaligned { .. }
+        | TargetError::Memory(..)
         | TargetError::Empty { .. } => Failure::Usage(text),
     }
 }

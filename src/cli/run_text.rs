@@ -78,7 +78,12 @@ impl Lines {
             if d.ios == 0 && d.errors == 0 {
                 continue;
             }
-            let whose = if job.is_some() { format!("{}: ", r.name) } else { String::new() };
+            let whose = match job {
+                // A job that runs alone is all there is.
+                Some(job) if job.name != r.name => String::new(),
+                Some(job) => format!("{}: ", job.name),
+                None => "all: ".to_owned(),
+            };
             let text = format!(
                 "{whose}{} MiB/s  {:.0} IOPS  ({} in {} I/Os, {window_s:.2} s)",
                 mib_per_s(d.bytes_per_s),

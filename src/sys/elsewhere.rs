@@ -18,9 +18,6 @@ use super::root::SysRoot;
 /// processes outside of it are out of sight.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// The process that the kernel starts.
-const FIRST_PROCESS: u32 = 1;
-
 /// What was seen at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Elsewhere {
@@ -28,8 +25,10 @@ pub struct Elsewhere {
     pub(super) mounts: Vec<(String, Mount)>,
     /// Block devices held open.
     pub(super) opened: Vec<Opened>,
-    /// Whether everything could be looked at.
-    pub(super) complete: bool,
+    /// Whether `/proc` shows all processes of the host.
+    pub(super) all_in_sight: bool,
+    /// Processes that may not be looked into: number and name.
+    pub(super) out_of_reach: Vec<(u32, String)>,
 }
 
 /// A node that a process has open.
@@ -50,7 +49,7 @@ impl Elsewhere {
     /// read is kept, see [`super::usage::Users::complete`].
     #[must_use]
     pub fn read(root: &SysRoot) -> Self {
-        let mut seen = Self { complete: sees_all_processes(root), ..Self::default() };
+        let mut seen = Self { all_in_sight: sees_all_processes(root), ..Self::default() };
         let own = std::fs::read(root.proc("self/mountinfo")).unwrap_or_default();
         let mut namespaces = Namespaces {
             names: link(&root.proc("self/ns/mnt")).into_iter().collect(),
@@ -65,19 +64,20 @@ impl Elsewhere {
         seen
     }
 
-    /// One process of each namespace speaks for all in it.
+    /// One process of each namespace speaks for all in it. One whose namespace may not be asked for still lists its mounts.
     fn look_at_namespace(&mut self, root: &SysRoot, pid: u32, known: &mut Namespaces) {
-        // What is mounted may be told where the namespace's name is not (the first process, which has more rights than
-        // any other).
-        let named = std::fs::read_link(root.of_process(pid, "ns/mnt")).ok();
-        if named.as_ref().is_some_and(|n| known.names.contains(n)) {
+        let namespace = match std::fs::read_link(root.of_process(pid, "ns/mnt")) {
+            Ok(namespace) => Some(namespace),
+            Err(e) if is_gone(&e) => return,
+            Err(_) => None,
+        };
+        if namespace.as_ref().is_some_and(|n| known.names.contains(n)) {
             return;
         }
         match std::fs::read(root.of_process(pid, "mountinfo")) {
             Ok(text) => {
-                let new = known.mounts.insert(first_mount(&text));
-                known.names.extend(named);
-                if !new {
+                known.names.extend(namespace);
+                if !known.mounts.insert(first_mount(&text)) {
                     return;
                 }
                 let who = format!("{pid} {}", command(root, pid));
@@ -86,7 +86,7 @@ impl Elsewhere {
                 self.mounts
                     .extend(mounts::mounts(&text).into_iter().filter(of_devices).map(|m| (who.clone(), m)));
             }
-            Err(e) => self.missed(&e),
+            Err(e) => self.missed(root, pid, &e),
         }
     }
 
@@ -94,16 +94,18 @@ impl Elsewhere {
         let dir = root.of_process(pid, "fd");
         let files = match std::fs::read_dir(&dir) {
             Ok(files) => files,
-            Err(e) => return self.missed(&e),
+            Err(e) => return self.missed(root, pid, &e),
         };
         let mut who = None;
         for file in files.flatten() {
             let (devnum, node) = match block_device(root, &file.path()) {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
-                // The first process may have rights that nobody else has. It starts others, and works on no device.
-                Err(_) if pid == FIRST_PROCESS => return,
-                Err(e) => return self.missed(&e),
+                // The list may be seen and what is on it not (a process that guards itself, even from root).
+                Err(e) => {
+                    self.missed(root, pid, &e);
+                    continue;
+                }
             };
             let writes = opened_for_writing(root, pid, &file.file_name());
             let who = who.get_or_insert_with(|| format!("{} ({pid})", command(root, pid)));
@@ -118,11 +120,16 @@ impl Elsewhere {
     }
 
     /// A process that went meanwhile uses nothing; one that may not be looked into may use anything.
-    fn missed(&mut self, e: &std::io::Error) {
-        if !matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)) {
-            self.complete = false;
+    fn missed(&mut self, root: &SysRoot, pid: u32, e: &std::io::Error) {
+        if !is_gone(e) && self.out_of_reach.last().is_none_or(|(last, _)| *last != pid) {
+            self.out_of_reach.push((pid, command(root, pid)));
         }
     }
+}
+
+/// The answers of a process that has ended; EINVAL is that of its mountinfo while its parent has not asked for it.
+fn is_gone(e: &std::io::Error) -> bool {
+    matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::EINVAL))
 }
 
 fn processes(root: &SysRoot) -> Vec<u32> {
@@ -147,7 +154,8 @@ fn sees_all_processes(root: &SysRoot) -> bool {
 struct Namespaces {
     /// As `/proc/PID/ns/mnt` names them.
     names: HashSet<PathBuf>,
-    /// By their first mount: the kernel gives a mount's number to no other while it is there, in any namespace.
+    /// By their first mount: the kernel gives a mount's number to no other while it is there, in any namespace. For the
+    /// first process of a host, whose namespace may not be asked for.
     mounts: HashSet<Option<u64>>,
 }
 
@@ -157,17 +165,12 @@ fn first_mount(mountinfo: &[u8]) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The number and the node of a block device behind `/proc/PID/fd/N`; None for anything else, also for one that was
-/// closed meanwhile.
+/// The number and the node of a block device behind `/proc/PID/fd/N`; None for anything else.
 ///
 /// # Errors
-/// It may not be looked at.
+/// The link may not be followed; ENOENT if it was closed meanwhile.
 fn block_device(root: &SysRoot, fd: &Path) -> std::io::Result<Option<(Option<DevNum>, PathBuf)>> {
-    let target = match std::fs::read_link(fd) {
-        Ok(target) => target,
-        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => return Err(e),
-        Err(_) => return Ok(None),
-    };
+    let target = std::fs::read_link(fd)?;
     // `socket:[1]`, `anon_inode:[eventfd]` and their like.
     if !target.is_absolute() {
         return Ok(None);
@@ -180,8 +183,10 @@ fn block_device(root: &SysRoot, fd: &Path) -> std::io::Result<Option<(Option<Dev
     let Ok(stat) = rustix::fs::statx(CWD, fd, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE) else {
         return Ok(None);
     };
-    let block = FileType::from_raw_mode(stat.stx_mode.into()) == FileType::BlockDevice;
-    Ok(block.then_some((Some(DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }), target)))
+    if FileType::from_raw_mode(stat.stx_mode.into()) != FileType::BlockDevice {
+        return Ok(None);
+    }
+    Ok(Some((Some(DevNum { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor }), target)))
 }
 
 /// From the line `flags:` of `/proc/PID/fdinfo/N`, octal, the access mode in the last two bits.

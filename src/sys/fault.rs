@@ -26,3 +26,16 @@ pub fn due(thread: &str) {
         _ => {}
     }
 }
+
+/// With `BLKTUNE_FAULT=hold:FILE`, waits here until FILE is gone, for at most half a minute: time for a test to change
+/// something between two steps.
+pub fn hold() {
+    let Ok(fault) = std::env::var("BLKTUNE_FAULT") else { return };
+    let Some(("hold", file)) = fault.split_once(':') else { return };
+    for _ in 0..3000 {
+        if !std::path::Path::new(file).exists() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::attr;
-use super::device::{DevNum, Device, DeviceId, Partition, QueueSummary, Reading, Usage, UsageKind};
+use super::device::{DevNum, Device, DeviceId, Kind, Partition, QueueSummary, Reading, Usage, UsageKind};
 use super::kind;
 use super::layer::Layer;
 use super::name::{KernelName, natural_order};
@@ -51,7 +51,7 @@ pub(super) fn unordered_names(root: &SysRoot) -> std::io::Result<Vec<KernelName>
 }
 
 /// Every device by name, number and size alone ([`Reading::Sketch`]), in natural order: one read of a directory and one of
-/// `/proc/partitions`, and one small file for each device that is not in there.
+/// `/proc/partitions`, and one small file for each device that is not in there (unbound loop devices apart).
 ///
 /// # Errors
 /// As [`scan`].
@@ -90,18 +90,23 @@ pub(super) fn listed(root: &SysRoot) -> Listed {
 
 pub(super) fn sketch_of(root: &SysRoot, name: KernelName, listed: &Listed) -> Device {
     let known = listed.get(&name).copied();
-    let size = known
-        .map(|(_, size)| size)
-        .or_else(|| Some(Sectors(attr::read_u64(&root.block(&name).join("size"))?).bytes()));
+    let by_name = kind::by_name(&name);
+    // The list leaves out what has no size (`show_partition` in `block/genhd.c`); of loop devices there may be thousands.
+    let empty = !listed.is_empty() && matches!(by_name, Some((Kind::Loop, _)));
+    let size = match known {
+        Some((_, size)) => size,
+        None if empty => Bytes(0),
+        None => Sectors(attr::read_u64(&root.block(&name).join("size")).unwrap_or(0)).bytes(),
+    };
     let hidden = head_of_path(name.sysfs()).is_some();
     let mut device = Device::sketch(name);
-    if let Some((kind, words)) = kind::by_name(device.name()) {
+    if let Some((kind, words)) = by_name {
         device.kind = kind;
         device.kind_evidence = format!("{words}, by its name");
     }
     device.path = (!hidden).then(|| SysRoot::node(device.name()));
     device.hidden = hidden;
-    device.size = size.unwrap_or_default();
+    device.size = size;
     device.id.devnum = known.map(|(devnum, _)| devnum);
     device
 }

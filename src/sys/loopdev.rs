@@ -18,6 +18,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
@@ -26,9 +27,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 
 use super::attr;
+use super::device::DevNum;
 use super::name::KernelName;
 use super::root::SysRoot;
-use super::syscall::{LoopFlags, loop_add, loop_configure, loop_remove};
+use super::syscall::{LoopFlags, loop_add, loop_backing_rdev, loop_configure, loop_remove};
 
 /// The numbers used here: above what `losetup -f` reaches on any host seen, and within the 4096 that the driver has
 /// with `loop.max_part=255`. An unbound device in this range is taken for a left-over and removed.
@@ -167,6 +169,22 @@ impl Drop for LoopDevice {
     fn drop(&mut self) {
         // There is nobody to tell; `remove` is for those who want to know. A later creation tidies up.
         let _ = self.unbind_and_remove();
+    }
+}
+
+/// The device that a bound loop device has as its backing file, by number, whatever node it was opened by; None if that is
+/// a plain file, or if the loop device is no longer bound.
+///
+/// # Errors
+/// The loop device can not be opened or asked.
+pub fn backing_device(root: &SysRoot, name: &KernelName) -> io::Result<Option<DevNum>> {
+    let node = root.dev_dir().join(name.kernel());
+    let device = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(node)?;
+    match loop_backing_rdev(device.as_fd()) {
+        Ok(0) => Ok(None),
+        Ok(rdev) => Ok(Some(DevNum::of_rdev(rdev))),
+        Err(e) if e.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+        Err(e) => Err(e),
     }
 }
 

@@ -26,6 +26,7 @@ pub mod process_io;
 pub mod queue;
 pub mod root;
 pub mod scratch;
+pub mod signature;
 pub mod stack;
 pub mod staged;
 pub mod syscall;

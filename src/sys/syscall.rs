@@ -16,6 +16,9 @@ const LOOP_CTL_ADD: libc::Ioctl = 0x4C80;
 /// `LOOP_CTL_REMOVE` of `linux/loop.h`.
 const LOOP_CTL_REMOVE: libc::Ioctl = 0x4C81;
 
+/// `LOOP_GET_STATUS64` of `linux/loop.h`.
+const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
+
 /// `LO_FLAGS_*` of `linux/loop.h`, as far as `LOOP_CONFIGURE` takes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoopFlags(u32);
@@ -118,6 +121,36 @@ pub fn loop_configure(
     // device the request is unknown and answered with ENOTTY.
     let answer = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// The number of the device that a loop device has as its backing file; 0 if that is a plain file.
+///
+/// # Errors
+/// ENXIO if it is not bound, ENOTTY if it is no loop device.
+pub fn loop_backing_rdev(device: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut info = std::mem::MaybeUninit::<LoopInfo64>::zeroed();
+    // SAFETY: `device` is open for the length of the call. LOOP_GET_STATUS64 writes one `struct loop_info64`, whose size and
+    // field order `info` has (asserted above). On a descriptor that is no loop device the request is unknown.
+    let answer = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, info.as_mut_ptr()) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: zeroed before the call, so initialised whatever was written; every bit pattern is a value.
+    Ok(unsafe { info.assume_init() }.rdevice)
+}
+
+/// `BLKGETDISKSEQ` of `linux/fs.h` (Linux 5.15): the sequence number of the disk that this very descriptor is open on.
+///
+/// # Errors
+/// ENOTTY before Linux 5.15, and for anything but a block device.
+pub fn disk_sequence(device: BorrowedFd<'_>) -> io::Result<u64> {
+    #[allow(clippy::cast_lossless, clippy::cast_possible_wrap)] // an unsigned long or an int, by C library
+    let request = rustix::ioctl::opcode::read::<u64>(0x12, 128) as libc::Ioctl;
+    let mut sequence = 0u64;
+    // SAFETY: `device` is open for the length of the call. BLKGETDISKSEQ writes one u64 through the pointer, which is that
+    // of a live u64. On a descriptor that is no block device the request is unknown and answered with ENOTTY.
+    let answer = unsafe { libc::ioctl(device.as_raw_fd(), request, &raw mut sequence) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(sequence) }
 }
 
 /// An ioctl of `/dev/loop-control`, which takes the device's number by value.

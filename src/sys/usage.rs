@@ -18,7 +18,8 @@ pub struct Users {
     all: Vec<Usage>,
     by_number: HashMap<DevNum, Vec<usize>>,
     by_node: HashMap<PathBuf, Vec<usize>>,
-    complete: bool,
+    all_in_sight: bool,
+    out_of_reach: Vec<(u32, String)>,
 }
 
 /// A loop device and the file behind it, as the kernel names it.
@@ -42,7 +43,11 @@ impl Users {
     #[must_use]
     pub fn parse(mountinfo: &[u8], swaps: &[u8], elsewhere: &Elsewhere, loops: &[LoopFile]) -> Self {
         let own = mounts::mounts(mountinfo);
-        let mut users = Self { complete: elsewhere.complete, ..Self::default() };
+        let mut users = Self {
+            all_in_sight: elsewhere.all_in_sight,
+            out_of_reach: elsewhere.out_of_reach.clone(),
+            ..Self::default()
+        };
         // The last at a point covers those before it.
         let at: HashMap<&Path, &Mount> = own.iter().map(|m| (m.point.as_path(), m)).collect();
         let below = |path: &Path| path.ancestors().find_map(|dir| at.get(dir).copied());
@@ -125,11 +130,36 @@ impl Users {
         users
     }
 
+    /// A host on which everything was looked at and nobody uses anything.
+    #[cfg(test)]
+    pub(crate) fn of_nobody() -> Self {
+        Self { all_in_sight: true, ..Self::default() }
+    }
+
+    /// The same with processes that may not be looked into.
+    #[cfg(test)]
+    pub(crate) fn beside(mut self, processes: &[(u32, &str)]) -> Self {
+        self.out_of_reach = processes.iter().map(|(pid, name)| (*pid, (*name).to_owned())).collect();
+        self
+    }
+
     /// Whether everything that could use a device was looked at: false without the right to look into other users'
     /// processes, in a container, in a captured tree, and where other processes were not looked at to save time.
     #[must_use]
     pub const fn complete(&self) -> bool {
-        self.complete
+        self.all_in_sight && self.out_of_reach.is_empty()
+    }
+
+    /// Whether `/proc` shows every process of the host: not in a container, and not where it hides other users'.
+    #[must_use]
+    pub const fn all_in_sight(&self) -> bool {
+        self.all_in_sight
+    }
+
+    /// Processes that may not be looked into, number and name: what they have open is not known.
+    #[must_use]
+    pub fn out_of_reach(&self) -> &[(u32, String)] {
+        &self.out_of_reach
     }
 }
 
@@ -211,7 +241,7 @@ mod tests {
             5 1 8:49 /vol /only/a/part rw - xfs /dev/sdd1 rw\n",
         );
         let theirs = theirs.into_iter().map(|m| ("1234 containerd".to_owned(), m)).collect();
-        let elsewhere = Elsewhere { mounts: theirs, opened: Vec::new(), complete: true };
+        let elsewhere = Elsewhere { mounts: theirs, all_in_sight: true, ..Elsewhere::default() };
         let users = Users::parse(MOUNTS, b"", &elsewhere, &[]);
         let of = |n| words(&users.of(Some(n), &[]));
         assert_eq!(of(number(8, 1)), ["/"]);

@@ -27,7 +27,7 @@ const APART: Nanos = Nanos::SECOND;
 pub(super) struct Watch<'a> {
     root: &'a SysRoot,
     whole: &'a KernelName,
-    judge: Judge,
+    judges: Vec<Judge>,
     last: Option<(Nanos, Counters)>,
     verdict: Option<String>,
 }
@@ -35,8 +35,8 @@ pub(super) struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// None if nothing is known of how long others waited before.
     pub(super) fn new(root: &'a SysRoot, before: &'a Foreign, jobs: &[Job]) -> Option<Self> {
-        let judge = Judge::new(&before.wait, jobs)?;
-        Some(Self { root, whole: &before.name, judge, last: None, verdict: None })
+        let judges = Judge::all(&before.wait, jobs);
+        (!judges.is_empty()).then_some(Self { root, whole: &before.name, judges, last: None, verdict: None })
     }
 
     /// To be called often; looks once a second.
@@ -46,18 +46,20 @@ impl<'a> Watch<'a> {
             return;
         }
         let Some(counters) = counters_of(self.root, self.whole) else { return };
-        if let Some((then, before)) = self.last
-            && let Some(waited) = self.judge.waited(&before, &counters, now.since(then))
-            && self.judge.takes(waited)
-        {
-            self.verdict = Some(format!(
-                "{} on {} took {} on average for {IN_A_ROW} s and {} before the start: others wait too long beside this run (the limit is {})",
-                self.judge.what(),
-                self.whole,
-                latency(waited),
-                latency(self.judge.before),
-                latency(self.judge.limit),
-            ));
+        if let Some((then, before)) = self.last {
+            for judge in &mut self.judges {
+                let Some(waited) = judge.waited(&before, &counters, now.since(then)) else { continue };
+                if judge.takes(waited) {
+                    self.verdict = Some(format!(
+                        "{} on {} took {} on average for {IN_A_ROW} s and {} before the start: others wait too long beside this run (the limit is {})",
+                        judge.what(),
+                        self.whole,
+                        latency(waited),
+                        latency(judge.before),
+                        latency(judge.limit),
+                    ));
+                }
+            }
         }
         self.last = Some((now, counters));
     }
@@ -87,15 +89,21 @@ struct Judge {
 }
 
 impl Judge {
-    fn new(before: &Await, jobs: &[Job]) -> Option<Self> {
+    /// One for each direction that is others' alone, and one for the mean if they use a direction that the run uses, too.
+    fn all(before: &Await, jobs: &[Job]) -> Vec<Self> {
         let (reads, writes) = (jobs.iter().any(Job::reads), jobs.iter().any(|j| j.rw.writes()));
-        let (side, before) = match (before.read, before.write) {
-            (Some(read), _) if !reads => (Side::Read, read),
-            (_, Some(write)) if !writes => (Side::Write, write),
-            _ => (Side::Both, before.all?),
-        };
-        let limit = Nanos(before.0.saturating_mul(TIMES)).max(ALWAYS);
-        Some(Self { side, before, limit, over: 0 })
+        let shared = (reads && before.read.is_some()) || (writes && before.write.is_some());
+        [
+            (Side::Read, before.read.filter(|_| !reads)),
+            (Side::Write, before.write.filter(|_| !writes)),
+            (Side::Both, before.all.filter(|_| shared)),
+        ]
+        .into_iter()
+        .filter_map(|(side, before)| {
+            let before = before?;
+            Some(Self { side, before, limit: Nanos(before.0.saturating_mul(TIMES)).max(ALWAYS), over: 0 })
+        })
+        .collect()
     }
 
     /// Mean time of what was completed between two looks. With something in flight and nothing completed, as long as
@@ -131,28 +139,31 @@ mod tests {
     use super::*;
     use crate::workload::preset;
 
-    fn jobs(preset: &str) -> Vec<Job> {
-        preset::find(preset).unwrap().jobs()
-    }
-
     const MS: u64 = 1_000_000;
 
+    fn judges(wait: &Await, preset: &str) -> Vec<Judge> {
+        Judge::all(wait, &preset::find(preset).unwrap().jobs())
+    }
+
     #[test]
-    fn the_direction_that_the_run_leaves_alone_is_looked_at() {
-        let wait = Await { read: Some(Nanos(MS)), write: Some(Nanos(20 * MS)), all: Some(Nanos(5 * MS)) };
-        let of = |preset| Judge::new(&wait, &jobs(preset)).map(|j| (j.side, j.limit.0 / MS)).unwrap();
-        assert_eq!(of("randread-4k"), (Side::Write, 200));
-        assert_eq!(of("randwrite-4k"), (Side::Read, 50));
-        assert_eq!(of("randrw-4k-70"), (Side::Both, 50));
-        let only_reads = Await { write: None, ..wait };
-        assert_eq!(Judge::new(&only_reads, &jobs("randread-4k")).unwrap().side, Side::Both);
-        assert!(Judge::new(&Await::default(), &jobs("randread-4k")).is_none());
+    fn a_direction_that_the_run_leaves_alone_is_looked_at_by_itself() {
+        let wait = Await { read: Some(Nanos(MS)), write: Some(Nanos(20 * MS)), all: Some(Nanos(6 * MS)) };
+        let of = |wait: &Await, preset| {
+            judges(wait, preset).iter().map(|j| (j.side, j.limit.0 / MS)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&wait, "randread-4k"), [(Side::Write, 200), (Side::Both, 60)]);
+        assert_eq!(of(&wait, "randwrite-4k"), [(Side::Read, 50), (Side::Both, 60)]);
+        assert_eq!(of(&wait, "randrw-4k-70"), [(Side::Both, 60)]);
+        let only_reads = Await { write: None, all: wait.read, ..wait };
+        assert_eq!(of(&only_reads, "randread-4k"), [(Side::Both, 50)]);
+        assert_eq!(of(&only_reads, "randwrite-4k"), [(Side::Read, 50)]);
+        assert_eq!(of(&Await::default(), "randread-4k"), []);
     }
 
     #[test]
     fn three_seconds_in_a_row_end_it() {
-        let wait = Await { all: Some(Nanos(10 * MS)), ..Await::default() };
-        let mut judge = Judge::new(&wait, &jobs("randread-4k")).unwrap();
+        let wait = Await { read: Some(Nanos(10 * MS)), write: None, all: Some(Nanos(10 * MS)) };
+        let mut judge = judges(&wait, "randread-4k").remove(0);
         let ends: Vec<bool> =
             [101, 101, 99, 101, 101, 500].into_iter().map(|ms| judge.takes(Nanos(ms * MS))).collect();
         assert_eq!(ends, [false, false, false, false, false, true]);
@@ -161,12 +172,12 @@ mod tests {
     #[test]
     fn what_never_completes_has_waited_all_the_time() {
         let wait = Await { read: Some(Nanos(MS)), write: None, all: Some(Nanos(MS)) };
-        let reading = Judge::new(&wait, &jobs("randread-4k")).unwrap();
+        let reading = judges(&wait, "randread-4k").remove(0);
         let stuck = Counters { in_flight: 3, ..Counters::default() };
         let second = Nanos::SECOND;
         assert_eq!(reading.waited(&Counters::default(), &stuck, second), Some(second));
         assert_eq!(reading.waited(&stuck, &Counters::default(), second), None);
-        let writing = Judge::new(&wait, &jobs("randwrite-4k")).unwrap();
+        let writing = judges(&wait, "randwrite-4k").remove(0);
         assert_eq!(writing.waited(&Counters::default(), &stuck, second), None, "its own writes may be those");
     }
 }

@@ -73,7 +73,7 @@ impl Arena {
     ///
     /// # Panics
     /// If there is no such buffer.
-    #[inline]
+    #[inline(never)] // reads pass by it
     pub fn stamp(&mut self, index: usize, offset: u64, number: u64) {
         let mark = (offset.rotate_left(20) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_ne_bytes();
         let buffer = self.slice_mut(index);

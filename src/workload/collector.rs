@@ -78,6 +78,10 @@ pub(super) struct Collector<'a> {
     /// The job of each worker, and its place in it.
     places: Vec<(usize, usize)>,
     paces: Vec<Pace>,
+    /// Completion latencies of all jobs.
+    latencies: Histogram,
+    /// The latencies that all jobs are judged by.
+    judged: Histogram,
     ends_of: Vec<WorkerEnd>,
 }
 
@@ -137,6 +141,8 @@ impl<'a> Collector<'a> {
             jobs: counted,
             places: worker_of,
             paces,
+            latencies: Histogram::new(),
+            judged: Histogram::new(),
             ends_of: Vec::new(),
         }
     }
@@ -217,6 +223,10 @@ impl<'a> Collector<'a> {
         job.figures.merge(figures);
         job.series.add(at.since(self.opens), figures);
         job.worker_bytes[place] += figures.bytes();
+        for direction in Direction::BOTH {
+            self.latencies.merge(&figures.side(direction).clat);
+            self.judged.merge(figures.judged(direction));
+        }
     }
 
     fn tell(&mut self, now: Nanos) {
@@ -234,10 +244,6 @@ impl<'a> Collector<'a> {
         let jobs: Vec<JobProgress> = (0..self.jobs.len()).map(|job| self.job_progress(job, now)).collect();
         let sides = || jobs.iter().flat_map(|j| [&j.read, &j.write]);
         let all = |of: fn(&SideProgress) -> Option<f64>| sides().filter_map(of).reduce(|a, b| a + b);
-        let mut judged = Histogram::new();
-        for latencies in self.jobs.iter().flat_map(|j| Direction::BOTH.map(|d| j.figures.judged(d))) {
-            judged.merge(latencies);
-        }
         let progress = Progress {
             phase,
             elapsed: now.since(since),
@@ -247,10 +253,10 @@ impl<'a> Collector<'a> {
             bytes: Bytes(sum(Figures::bytes)),
             iops: all(|s| s.iops),
             bytes_per_s: all(|s| s.bytes_per_s),
-            clat: self.latencies().live(),
+            clat: self.latencies.live(),
             errors: sum(Figures::errors),
             jobs,
-            histogram: judged.steps(),
+            histogram: self.judged.steps(),
         };
         self.observer.progress(progress);
     }
@@ -277,17 +283,6 @@ impl<'a> Collector<'a> {
         };
         let name = self.jobs[job].name.clone();
         JobProgress { name, read: side(Direction::Read), write: side(Direction::Write) }
-    }
-
-    /// Completion latencies of all jobs so far, merged.
-    fn latencies(&self) -> Histogram {
-        let mut all = Histogram::new();
-        for figures in self.jobs.iter().map(|j| &j.figures) {
-            for direction in Direction::BOTH {
-                all.merge(&figures.side(direction).clat);
-            }
-        }
-        all
     }
 
     /// A thread in `pread` on a device that hangs can not be woken. It is left behind.

@@ -8,6 +8,7 @@ pub mod durability;
 pub mod engine;
 pub mod fairness;
 pub mod figures;
+pub mod guard;
 pub mod histogram;
 pub mod io;
 pub mod job;

@@ -115,14 +115,9 @@ impl Pattern {
                 block * u64::from(self.region.bs)
             }
             Order::Random { rng, places, step } => below(rng, *places) * *step,
-            Order::Once { order, next, places, step, key } => {
-                let place = order.of(*next);
-                *next += 1;
-                if *next == *places {
-                    *key = key.wrapping_add(1);
-                    (*order, *next) = (Permutation::new(*places, *key), 0);
-                }
-                place * *step
+            Order::Once { step, .. } => {
+                let step = *step;
+                self.order.next_place() * step
             }
         };
         Io { offset: self.region.offset + after, direction }
@@ -130,6 +125,19 @@ impl Pattern {
 }
 
 impl Order {
+    /// Of an order without repeats. Apart, so that the registers it needs are not saved for those that are simpler.
+    #[inline(never)]
+    fn next_place(&mut self) -> u64 {
+        let Order::Once { order, next, places, key, .. } = self else { return 0 };
+        let place = order.of(*next);
+        *next += 1;
+        if *next == *places {
+            *key = key.wrapping_add(1);
+            (*order, *next) = (Permutation::new(*places, *key), 0);
+        }
+        place
+    }
+
     fn slice(region: Region, index: u32, workers: u32) -> Self {
         let cut = |i: u32| {
             let at = u128::from(region.blocks) * u128::from(i) / u128::from(workers.max(1));
@@ -161,12 +169,16 @@ impl Mix {
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // the halves of a product are what is meant
 fn below(rng: &mut Xoshiro256PlusPlus, n: u64) -> u64 {
-    let mut product = u128::from(rng.next_u64()) * u128::from(n);
-    if (product as u64) < n {
-        let unfair = n.wrapping_neg() % n;
-        while (product as u64) < unfair {
-            product = u128::from(rng.next_u64()) * u128::from(n);
-        }
+    let product = u128::from(rng.next_u64()) * u128::from(n);
+    if (product as u64) < n { fair(rng, n, product) } else { (product >> 64) as u64 }
+}
+
+#[cold]
+#[allow(clippy::cast_possible_truncation)] // as above
+fn fair(rng: &mut Xoshiro256PlusPlus, n: u64, mut product: u128) -> u64 {
+    let unfair = n.wrapping_neg() % n;
+    while (product as u64) < unfair {
+        product = u128::from(rng.next_u64()) * u128::from(n);
     }
     (product >> 64) as u64
 }

@@ -86,8 +86,18 @@ pub fn run(
     if stop.load(Ordering::Relaxed) {
         return Err(RunError::Stopped);
     }
+    #[cfg(debug_assertions)]
+    crate::sys::fault::hold();
+    // Nothing is written before this; the workers wait for the start, which is given right behind it.
+    target.check_again()?;
     let collected = Collector::start(jobs, workers, inbox, halt, observer).listen(stop)?;
-    outcome(jobs, collected, engine_words(jobs, &choices, registered), warnings)
+    let outcome = outcome(jobs, collected, engine_words(jobs, &choices, registered), warnings)?;
+    // What a buffered write could not do is told by a sync alone. Stopped means at once, so then nobody knows.
+    let buffered = jobs.iter().any(|j| j.rw.writes() && !j.direct && j.engine != EngineKind::Null);
+    if buffered && !outcome.interrupted {
+        target.sync()?;
+    }
+    Ok(outcome)
 }
 
 /// Whether the jobs can be run at all, together and on this target.

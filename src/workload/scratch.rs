@@ -43,6 +43,9 @@ pub fn make(
     })
     .map_err(|e| match e.kind() {
         std::io::ErrorKind::Interrupted => TargetError::Stopped,
+        _ if matches!(e.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG)) => {
+            TargetError::Full(shown.clone(), e)
+        }
         _ => TargetError::Io(shown.clone(), "writing the scratch file", e),
     })?;
     Target::of(root, file.into(), TargetKind::Scratch, format!("scratch file in {shown}"))

@@ -1,4 +1,5 @@
-//! What is read: a block device, a file, or a scratch file of our own. Opened for reading only, and checked first.
+//! What is read or written: a block device, a file, or a scratch file of our own. Checked first, and opened for reading
+//! only, unless it was made for the run or is under a guard.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -8,9 +9,10 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, SeekFrom, StatxFlags};
 use rustix::io::Errno;
 
-use super::buffer::Arena;
+use super::buffer::{ALIGN, Arena};
 use super::durability::Sync;
 use super::engine::{Flush, FlushCall, Source};
+use super::guard::{Arming, Guard, Refusal};
 use super::job::Job;
 use super::pattern::Region;
 use super::priority::Priority;
@@ -73,6 +75,14 @@ pub enum TargetError {
         /// The step.
         step: u32,
     },
+    /// Direct I/O wants buffers aligned to more than a page.
+    #[error(
+        "{0}: direct I/O wants memory aligned to {1} bytes here, and buffers are to {ALIGN}; use --set direct=false"
+    )]
+    Memory(String, u32),
+    /// A device that may not be written to.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
     /// Nothing to read.
     #[error(
         "{shown}: {size} from offset {offset} holds not one block of {bs}; use a smaller bs, size or offset, or a larger target"
@@ -93,6 +103,14 @@ pub enum TargetError {
     /// A system call failed on the opened target.
     #[error("{0}: {1}: {2}")]
     Io(String, &'static str, io::Error),
+    /// Writes that were buffered could not be brought to the medium.
+    #[error("{0}: what was written could not be brought to the medium: {1}")]
+    Unwritten(String, io::Error),
+    /// The medium was full before the scratch file was.
+    #[error(
+        "{0}: the scratch file could not be written in full: {1}; free some space, or ask for less (--set size=)"
+    )]
+    Full(String, io::Error),
     /// Stopped while the scratch file was written.
     #[error("stopped while the scratch file was written")]
     Stopped,
@@ -111,9 +129,12 @@ pub struct Target {
     pub backing: Option<Backing>,
     /// What offsets and lengths of direct I/O have to be multiples of.
     pub step: u32,
+    /// What memory has to be aligned to under direct I/O, where the kernel says it.
+    memory: Option<u32>,
     fd: OwnedFd,
     reopen: PathBuf,
     writable: bool,
+    guard: Option<Guard>,
 }
 
 impl Target {
@@ -153,6 +174,65 @@ impl Target {
         Self::of(root, fd, kind, shown).map(Some)
     }
 
+    /// A whole device that may be written to: judged, and held exclusively from now on until this is dropped.
+    ///
+    /// # Errors
+    /// Every [`Refusal`]; what the kernel answers.
+    pub fn armed(root: &SysRoot, text: &Path, arming: &Arming) -> Result<Self, TargetError> {
+        if let Some(name) = device_name(text)
+            && let Some(head) = inventory::head_of_hidden(root, &name)
+        {
+            return Err(Refusal::Hidden(name, head).into());
+        }
+        let path = device_node(root, text).unwrap_or_else(|| text.to_path_buf());
+        let (fd, guard) = Guard::arm(root, &path, arming)?;
+        Self::guarded(root, fd, guard)
+    }
+
+    /// From what a guard has opened.
+    pub(super) fn guarded(root: &SysRoot, fd: OwnedFd, guard: Guard) -> Result<Self, TargetError> {
+        let shown = clean(guard.node().as_os_str().as_encoded_bytes());
+        let mut target = Self::of(root, fd, TargetKind::Device, shown)?;
+        target.writable = true;
+        target.guard = Some(guard);
+        Ok(target)
+    }
+
+    /// Takes a file that was made for the run, and has no name, for a scratch file.
+    #[must_use]
+    pub fn made_for_the_run(mut self) -> Self {
+        if self.kind == TargetKind::File {
+            self.kind = TargetKind::Scratch;
+            self.writable = true;
+        }
+        self
+    }
+
+    /// What stands guard over a device that is written to.
+    #[must_use]
+    pub fn guard(&self) -> Option<&Guard> {
+        self.guard.as_ref()
+    }
+
+    /// Whether everything is still as it was when the device was armed. Called when the workers are ready, right before
+    /// the first write.
+    ///
+    /// # Errors
+    /// What has changed.
+    pub(super) fn check_again(&self) -> Result<(), TargetError> {
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.check_again(&self.fd))?;
+        Ok(())
+    }
+
+    /// Brings what was written to the medium. An error of a write that was only buffered shows here, even if another
+    /// descriptor wrote it: this one was open before.
+    ///
+    /// # Errors
+    /// ENOSPC, EIO, EDQUOT: what became of the writes.
+    pub(super) fn sync(&self) -> Result<(), TargetError> {
+        rustix::fs::fsync(&self.fd).map_err(|e| TargetError::Unwritten(self.shown.clone(), e.into()))
+    }
+
     /// From an open descriptor of a file or block device.
     pub(super) fn of(
         root: &SysRoot,
@@ -166,10 +246,13 @@ impl Target {
         };
         let stat = rustix::fs::fstat(&fd).map_err(io("looking at it"))?;
         let number = if kind == TargetKind::Device { stat.st_rdev } else { stat.st_dev };
+        let alignment = direct_alignment(&fd);
         let step = if kind == TargetKind::Device {
-            rustix::fs::ioctl_blksszget(&fd).map_err(io("asking for its block size"))?.max(1)
+            let block = rustix::fs::ioctl_blksszget(&fd).map_err(io("asking for its block size"))?.max(1);
+            // Never finer than the logical block, whatever is said.
+            alignment.map_or(block, |a| a.offset.max(block))
         } else {
-            file_step(&fd).unwrap_or(512)
+            alignment.map_or(512, |a| a.offset)
         };
         let size = Bytes(rustix::fs::seek(&fd, SeekFrom::End(0)).map_err(io("asking for its size"))?);
         let reopen = root.proc("self/fd").join(fd.as_raw_fd().to_string());
@@ -179,9 +262,11 @@ impl Target {
             kind,
             size,
             step,
+            memory: alignment.map(|a| a.memory),
             fd,
             reopen,
             writable: kind == TargetKind::Scratch,
+            guard: None,
         })
     }
 
@@ -193,6 +278,9 @@ impl Target {
         if job.direct {
             if self.step == 0 {
                 return Err(TargetError::NoDirect(self.shown.clone()));
+            }
+            if let Some(memory) = self.memory.filter(|m| *m as usize > ALIGN) {
+                return Err(TargetError::Memory(self.shown.clone(), memory));
             }
             let align = job.align.map_or(job.bs.0, |a| a.0);
             for (what, value) in [("bs", job.bs.0), ("offset", job.offset.0), ("align", align)] {
@@ -243,6 +331,10 @@ impl Target {
             Err(Errno::INVAL) if job.direct => return Err(TargetError::NoDirect(self.shown.clone())),
             Err(e) => return Err(TargetError::Open(self.shown.clone(), e.into())),
         };
+        // The number may be another device's by now.
+        if let Some(guard) = &self.guard {
+            guard.is_of_this_device(&fd)?;
+        }
         let (call, every) = match job.fdatasync {
             0 => (FlushCall::Fsync, job.fsync),
             n => (FlushCall::Fdatasync, n),
@@ -299,15 +391,24 @@ fn device_node(root: &SysRoot, text: &Path) -> Option<PathBuf> {
     root.class_block(&name).exists().then(|| SysRoot::node(&name))
 }
 
-/// What the file system says of direct I/O on this file (Linux 6.1): the step, or 0 if it has none. None if it says
-/// nothing.
-fn file_step(fd: &OwnedFd) -> Option<u32> {
+/// What direct I/O has to be aligned to.
+#[derive(Clone, Copy, Debug)]
+struct Alignment {
+    /// Offsets and lengths; 0 if there is no direct I/O.
+    offset: u32,
+    /// Memory.
+    memory: u32,
+}
+
+/// What the kernel says of direct I/O on this file or device (Linux 6.1). None if it says nothing.
+fn direct_alignment(fd: &OwnedFd) -> Option<Alignment> {
     let s = rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
-    (s.stx_mask & StatxFlags::DIOALIGN.bits() != 0).then_some(s.stx_dio_offset_align)
+    let told = s.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
+    told.then_some(Alignment { offset: s.stx_dio_offset_align, memory: s.stx_dio_mem_align })
 }
 
 /// The device or partition of this number, through `/sys/dev/block`. None for numbers that file systems make up.
-fn backing(root: &SysRoot, number: DevNum) -> Option<Backing> {
+pub(super) fn backing(root: &SysRoot, number: DevNum) -> Option<Backing> {
     let dir = std::fs::canonicalize(root.dev_block(number.major, number.minor)).ok()?;
     let name = |p: &Path| KernelName::new(p.file_name()?.to_str()?);
     let row = name(&dir)?;

@@ -230,18 +230,3 @@ fn a_file_bound_anew_under_the_same_number_is_another_device() {
         live.named(&name).iter().map(|e| &e.device.id).collect::<Vec<_>>()
     );
 }
-
-#[test]
-fn root_in_the_first_namespaces_sees_every_user() {
-    let Some(device) = loop_device(4) else { return };
-    let first = std::fs::read_link("/proc/self/ns/pid").unwrap().into_os_string() == "pid:[4026531836]";
-    if !first {
-        // In a container the processes outside of it are out of sight, and that is said.
-        let root = SysRoot::host();
-        assert!(!read(&root, device.name(), &Users::read(&root)).unwrap().used_by_complete);
-        return;
-    }
-    let root = SysRoot::host();
-    let seen = read(&root, device.name(), &Users::read(&root)).unwrap();
-    assert!(seen.used_by_complete && !seen.may_be_in_use(), "{:?}", seen.used_by);
-}

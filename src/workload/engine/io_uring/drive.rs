@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use super::{FLUSH, LONGEST_WAIT, NOT_DUE, TIMER, Uring};
+use super::{FLUSH, Flight, LONGEST_WAIT, NOT_DUE, Queues, TIMER, Uring};
 use crate::units::Nanos;
 use crate::workload::arrivals::Arrivals;
 use crate::workload::engine::one_at_a_time::begin;
@@ -11,25 +11,30 @@ use crate::workload::engine::{DriveError, Feed, FlushFailure, IoEngine, Pace, no
 use crate::workload::ledger::Ledger;
 use crate::workload::pattern::Pattern;
 
-impl Uring {
+impl Flight {
     /// Makes safe what was written, with nothing else in flight: then it covers every write that was answered before, and
     /// its time is its own.
     #[cold]
-    fn flush(&mut self, ledger: &mut Ledger, start: Nanos) -> Result<Nanos, DriveError> {
-        debug_assert_eq!(self.in_flight, 0);
+    fn flush(
+        &mut self,
+        queues: &mut Queues<'_>,
+        ledger: &mut Ledger,
+        start: Nanos,
+    ) -> Result<Nanos, DriveError> {
+        debug_assert_eq!(self.count, 0);
         let call = self.source.flush.call;
-        self.push_flush(call);
+        self.push_flush(call, queues);
         let mut at = start;
-        while self.in_flight > 0 {
-            self.submit_and_wait_for(LONGEST_WAIT)?;
+        while self.count > 0 {
+            queues.submit_and_wait_for(LONGEST_WAIT)?;
             at = now();
             ledger.tick(at, 0);
-            while let Some((user_data, result)) = self.reap() {
+            while let Some((user_data, result)) = queues.reap() {
                 match (user_data, result) {
                     // The timer of a closed loop goes off while nothing else happens.
-                    (TIMER, result) if result == -libc::ETIME => self.set_timer(),
+                    (TIMER, result) if result == -libc::ETIME => queues.set_timer(),
                     (FLUSH, result) => {
-                        self.in_flight -= 1;
+                        self.count -= 1;
                         if result < 0 {
                             let error = io::Error::from_raw_os_error(-result);
                             return Err(FlushFailure { call: call.word(), error }.into());
@@ -38,8 +43,8 @@ impl Uring {
                     _ => {}
                 }
             }
-            if self.in_flight > 0 && !ledger.may_issue() && at.since(start) >= ledger.patience() {
-                return Err(stuck(self.in_flight, ledger));
+            if self.count > 0 && !ledger.may_issue() && at.since(start) >= ledger.patience() {
+                return Err(stuck(self.count, ledger));
             }
         }
         ledger.flushed(at.since(start).0);
@@ -49,6 +54,7 @@ impl Uring {
     /// A closed loop: what is answered is replaced at once.
     fn closed(
         &mut self,
+        queues: &mut Queues<'_>,
         pattern: &mut Pattern,
         ledger: &mut Ledger,
         begun: Nanos,
@@ -56,33 +62,34 @@ impl Uring {
         let mut at = begun;
         let mut last_answer = at;
         let mut flush_due = false;
-        self.set_timer();
+        queues.set_timer();
         self.free.extend((0..self.slots.len()).rev());
         loop {
-            // Only at the start and after a flush; otherwise slots are filled where they fell free.
-            while !flush_due && ledger.may_issue() {
-                let Some(index) = self.free.pop() else { break };
-                self.issue(index, pattern, ledger, at, Nanos(NOT_DUE));
-                flush_due = self.flushes.due(self.slots[index].io.direction);
+            while !flush_due
+                && ledger.may_issue()
+                && let Some(index) = self.free.pop()
+            {
+                let direction = self.issue(index, queues, pattern, ledger, (at, Nanos(NOT_DUE)));
+                flush_due = self.flushes.due(direction);
             }
-            if self.in_flight == 0 {
+            if self.count == 0 {
                 if !flush_due {
                     return Ok(at);
                 }
-                at = self.flush(ledger, at)?;
+                at = self.flush(queues, ledger, at)?;
                 flush_due = false;
                 last_answer = at;
                 continue;
             }
-            self.submit_and_wait()?;
+            queues.submit_and_wait()?;
             at = now();
-            ledger.tick(at, self.in_flight);
+            ledger.tick(at, self.count);
             let mut any = false;
-            while let Some((index, result)) = self.reap() {
+            while let Some((index, result)) = queues.reap() {
                 if index == TIMER {
                     // Set again only if it fired: a kernel that refuses it would refuse it without end.
                     if result == -libc::ETIME {
-                        self.set_timer();
+                        queues.set_timer();
                     }
                     continue;
                 }
@@ -90,19 +97,14 @@ impl Uring {
                 // The kernel gives back the number it was given.
                 #[allow(clippy::cast_possible_truncation)]
                 let index = index as usize;
-                if self.completed(index, result, ledger, at) {
-                    if !flush_due && ledger.may_issue() {
-                        self.issue(index, pattern, ledger, at, Nanos(NOT_DUE));
-                        flush_due = self.flushes.due(self.slots[index].io.direction);
-                    } else {
-                        self.free.push(index);
-                    }
+                if self.completed(index, result, queues, ledger, at) {
+                    self.free.push(index);
                 }
             }
             if any || (ledger.may_issue() && !flush_due) {
                 last_answer = at;
             } else if !ledger.may_issue() && at.since(last_answer) >= ledger.patience() {
-                return Err(stuck(self.in_flight, ledger));
+                return Err(stuck(self.count, ledger));
             }
         }
     }
@@ -111,6 +113,7 @@ impl Uring {
     /// place.
     fn paced(
         &mut self,
+        queues: &mut Queues<'_>,
         pattern: &mut Pattern,
         times: &mut Times<'_>,
         ledger: &mut Ledger,
@@ -128,17 +131,17 @@ impl Uring {
             {
                 times.take();
                 let due = if times.open() { due } else { Nanos(NOT_DUE) };
-                self.issue(index, pattern, ledger, at, due);
-                flush_due = self.flushes.due(self.slots[index].io.direction);
+                let direction = self.issue(index, queues, pattern, ledger, (at, due));
+                flush_due = self.flushes.due(direction);
             }
-            if self.in_flight == 0 && flush_due {
-                at = self.flush(ledger, at)?;
+            if self.count == 0 && flush_due {
+                at = self.flush(queues, ledger, at)?;
                 flush_due = false;
                 last_answer = at;
                 continue;
             }
             let more = ledger.may_issue() && times.next().is_some_and(|due| due < ledger.ends());
-            if self.in_flight == 0 && !more {
+            if self.count == 0 && !more {
                 return Ok(at);
             }
             // Until the next is due, if there is a slot for it; else until an answer.
@@ -146,15 +149,15 @@ impl Uring {
                 Some(due) if more && !flush_due && !self.free.is_empty() => due.since(at),
                 _ => LONGEST_WAIT,
             };
-            self.submit_and_wait_for(wait)?;
+            queues.submit_and_wait_for(wait)?;
             at = now();
-            ledger.tick(at, self.in_flight);
+            ledger.tick(at, self.count);
             let mut any = false;
-            while let Some((index, result)) = self.reap() {
+            while let Some((index, result)) = queues.reap() {
                 any = true;
                 #[allow(clippy::cast_possible_truncation)] // as above
                 let index = index as usize;
-                if self.completed(index, result, ledger, at) {
+                if self.completed(index, result, queues, ledger, at) {
                     self.free.push(index);
                     times.answered(at);
                 }
@@ -162,7 +165,7 @@ impl Uring {
             if any || ledger.may_issue() {
                 last_answer = at;
             } else if at.since(last_answer) >= ledger.patience() {
-                return Err(stuck(self.in_flight, ledger));
+                return Err(stuck(self.count, ledger));
             }
         }
     }
@@ -170,7 +173,7 @@ impl Uring {
 
 impl IoEngine for Uring {
     fn registered(&self) -> Option<&'static str> {
-        Some(match (self.fixed_buffers, self.fixed_file) {
+        Some(match (self.flight.fixed_buffers, !self.flight.target.1.is_empty()) {
             (true, true) => "registered buffers and file",
             (true, false) => "registered buffers",
             (false, true) => "registered file",
@@ -180,22 +183,23 @@ impl IoEngine for Uring {
 
     fn drive(&mut self, feed: &mut Feed, ledger: &mut Ledger) -> Result<Nanos, DriveError> {
         let begun = begin(ledger);
+        let (queues, flight) = (&mut Queues::of(&mut self.ring), &mut *self.flight);
         let pattern = &mut feed.pattern;
         let mut last = match &mut feed.pace {
-            Pace::Closed => self.closed(pattern, ledger, begun)?,
+            Pace::Closed => flight.closed(queues, pattern, ledger, begun)?,
             Pace::Think(pause) => {
-                let ready = VecDeque::from(vec![begun; self.slots.len()]);
-                self.paced(pattern, &mut Times::Think(*pause, ready), ledger, begun)?
+                let ready = VecDeque::from(vec![begun; flight.slots.len()]);
+                flight.paced(queues, pattern, &mut Times::Think(*pause, ready), ledger, begun)?
             }
             Pace::Open(arrivals) => {
                 arrivals.begin(begun);
-                let last = self.paced(pattern, &mut Times::Open(arrivals), ledger, begun)?;
+                let last = flight.paced(queues, pattern, &mut Times::Open(arrivals), ledger, begun)?;
                 ledger.not_started(arrivals);
                 last
             }
         };
-        if self.source.end_fsync {
-            last = self.flush(ledger, last)?;
+        if flight.source.end_fsync {
+            last = flight.flush(queues, ledger, last)?;
         }
         Ok(last)
     }

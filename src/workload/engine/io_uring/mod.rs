@@ -13,7 +13,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 
-use io_uring::{IoUring, opcode, squeue, types};
+use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, opcode, squeue, types};
 
 use super::{DriveError, FlushCall, FlushCount, Source};
 use crate::units::Nanos;
@@ -108,16 +108,23 @@ const EMPTY: Slot = Slot { io: Io { offset: 0, direction: Direction::Read }, sta
 /// never freed can be written to by a late device without harm.
 pub struct Uring {
     ring: ManuallyDrop<IoUring>,
-    arena: ManuallyDrop<Arena>,
-    source: ManuallyDrop<Source>,
+    flight: ManuallyDrop<Flight>,
+}
+
+/// What is in flight: its memory, and what is known of it.
+struct Flight {
+    arena: Arena,
+    source: Source,
     slots: Vec<Slot>,
     /// Slots without an I/O, where they are not filled again at once; there is room for all.
     free: Vec<usize>,
-    in_flight: u64,
+    /// How many I/Os it is.
+    count: u64,
     /// Writes so far: each block written is unlike every other.
     written: u64,
     flushes: FlushCount,
-    fixed_file: bool,
+    /// The descriptor, or its number among those that are registered.
+    target: (types::Fd, squeue::Flags),
     fixed_buffers: bool,
 }
 
@@ -137,90 +144,90 @@ impl Uring {
         let vectors: Vec<libc::iovec> =
             (0..count).map(|i| libc::iovec { iov_base: arena.pointer(i).cast(), iov_len: size }).collect();
         // Without registration (old kernel, locked-memory limit) the same I/O only costs more.
-        // SAFETY: the arena outlives the ring: both are fields, dropped in that order or leaked together.
+        // SAFETY: the arena outlives the ring: it is dropped after it, or leaked with it.
         let fixed_buffers = unsafe { ring.submitter().register_buffers(&vectors) }.is_ok();
-        let fixed_file = ring.submitter().register_files(&[source.fd.as_raw_fd()]).is_ok();
+        let fd = source.fd.as_raw_fd();
+        let target = match ring.submitter().register_files(&[fd]) {
+            Ok(()) => (types::Fd(0), squeue::Flags::FIXED_FILE),
+            Err(_) => (types::Fd(fd), squeue::Flags::empty()),
+        };
         Ok(Self {
             ring: ManuallyDrop::new(ring),
-            arena: ManuallyDrop::new(arena),
-            slots: vec![EMPTY; count],
-            free: Vec::with_capacity(count),
-            in_flight: 0,
-            written: 0,
-            flushes: FlushCount::new(source.flush),
-            source: ManuallyDrop::new(source),
-            fixed_file,
-            fixed_buffers,
+            flight: ManuallyDrop::new(Flight {
+                arena,
+                slots: vec![EMPTY; count],
+                free: Vec::with_capacity(count),
+                count: 0,
+                written: 0,
+                flushes: FlushCount::new(source.flush),
+                source,
+                target,
+                fixed_buffers,
+            }),
         })
     }
+}
 
+impl Flight {
     #[inline]
-    fn entry(&self, index: usize) -> squeue::Entry {
-        let slot = self.slots[index];
+    fn entry(&self, index: usize, slot: &Slot) -> squeue::Entry {
         // SAFETY: `done` is less than the buffer's size while an I/O is to be continued, and 0 otherwise.
         let buffer = unsafe { self.arena.pointer(index).add(slot.done as usize) };
         let (len, at) = (self.source.bs - slot.done, slot.io.offset + u64::from(slot.done));
-        let fd = types::Fd(self.source.fd.as_raw_fd());
-        let file = types::Fixed(0);
         let prio = self.source.ioprio;
         // More buffers than an index can tell are never registered.
         #[allow(clippy::cast_possible_truncation)]
         let nr = index as u16;
-        let e = match (slot.io.direction, self.fixed_buffers, self.fixed_file) {
-            (Direction::Read, true, true) => {
-                opcode::ReadFixed::new(file, buffer, len, nr).offset(at).ioprio(prio).build()
-            }
-            (Direction::Read, true, false) => {
+        let (fd, flags) = self.target;
+        let e = match (slot.io.direction, self.fixed_buffers) {
+            (Direction::Read, true) => {
                 opcode::ReadFixed::new(fd, buffer, len, nr).offset(at).ioprio(prio).build()
             }
-            (Direction::Read, false, true) => {
-                opcode::Read::new(file, buffer, len).offset(at).ioprio(prio).build()
-            }
-            (Direction::Read, false, false) => {
-                opcode::Read::new(fd, buffer, len).offset(at).ioprio(prio).build()
-            }
-            (Direction::Write, true, true) => {
-                opcode::WriteFixed::new(file, buffer, len, nr).offset(at).ioprio(prio).build()
-            }
-            (Direction::Write, true, false) => {
+            (Direction::Read, false) => opcode::Read::new(fd, buffer, len).offset(at).ioprio(prio).build(),
+            (Direction::Write, true) => {
                 opcode::WriteFixed::new(fd, buffer, len, nr).offset(at).ioprio(prio).build()
             }
-            (Direction::Write, false, true) => {
-                opcode::Write::new(file, buffer, len).offset(at).ioprio(prio).build()
-            }
-            (Direction::Write, false, false) => {
-                opcode::Write::new(fd, buffer, len).offset(at).ioprio(prio).build()
-            }
+            (Direction::Write, false) => opcode::Write::new(fd, buffer, len).offset(at).ioprio(prio).build(),
         };
-        e.user_data(index as u64)
+        e.flags(flags).user_data(index as u64)
     }
 
-    /// Queues the slot's I/O. The queue has a place for every slot, and a slot has one I/O at most, so it is never full.
+    /// Queues what is left of the I/O of a slot.
     #[inline]
-    fn push(&mut self, index: usize) {
-        let e = self.entry(index);
+    fn push(&mut self, index: usize, slot: &Slot, queues: &mut Queues<'_>) {
+        let e = self.entry(index, slot);
         // SAFETY: the buffer lives until its completion is reaped, or is leaked (see `Drop`); the descriptor likewise.
-        if unsafe { self.ring.submission().push(&e) }.is_ok() {
-            self.in_flight += 1;
+        if unsafe { queues.push(&e) } {
+            self.count += 1;
         }
     }
 
-    /// Fills a slot with the next I/O, which was due at `due`.
-    #[inline]
-    fn issue(&mut self, index: usize, pattern: &mut Pattern, ledger: &mut Ledger, at: Nanos, due: Nanos) {
+    /// Fills a slot with the next I/O, which was due at `due`, and tells its direction.
+    #[allow(clippy::inline_always)] // a call and its saved registers would be a tenth of what an I/O costs
+    #[inline(always)]
+    fn issue(
+        &mut self,
+        index: usize,
+        queues: &mut Queues<'_>,
+        pattern: &mut Pattern,
+        ledger: &mut Ledger,
+        (at, due): (Nanos, Nanos),
+    ) -> Direction {
         ledger.issued();
         let io = pattern.next_io();
-        self.slots[index] = Slot { io, start: at.0, due: due.0, done: 0 };
         if io.direction == Direction::Write {
             self.written += 1;
             self.arena.stamp(index, io.offset, self.written);
         }
-        self.push(index);
+        let slot = Slot { io, start: at.0, due: due.0, done: 0 };
+        self.slots[index] = slot;
+        self.push(index, &slot, queues);
+        io.direction
     }
 
     /// Queues a flush.
     #[cold]
-    fn push_flush(&mut self, call: FlushCall) {
+    fn push_flush(&mut self, call: FlushCall, queues: &mut Queues<'_>) {
         let flags = match call {
             FlushCall::Fsync => types::FsyncFlags::empty(),
             FlushCall::Fdatasync => types::FsyncFlags::DATASYNC,
@@ -228,42 +235,23 @@ impl Uring {
         let fd = types::Fd(self.source.fd.as_raw_fd());
         let e = opcode::Fsync::new(fd).flags(flags).build().user_data(FLUSH);
         // SAFETY: it names no memory; the descriptor stays open while anything is in flight (see `Drop`).
-        if unsafe { self.ring.submission().push(&e) }.is_ok() {
-            self.in_flight += 1;
+        if unsafe { queues.push(&e) } {
+            self.count += 1;
         }
-    }
-
-    #[cold]
-    fn set_timer(&mut self) {
-        let e = opcode::Timeout::new(&raw const WAKE).build().user_data(TIMER);
-        // The queue has a place for it beside one for every slot.
-        // SAFETY: the kernel reads the time when the entry is submitted, and it is static anyway.
-        let _ = unsafe { self.ring.submission().push(&e) };
-    }
-
-    /// Submits what is queued and waits for a completion, the timer's included.
-    fn submit_and_wait(&self) -> Result<(), DriveError> {
-        entered(self.ring.submitter().submit_and_wait(1))
-    }
-
-    /// Submits what is queued and waits for a completion, at most so long.
-    fn submit_and_wait_for(&self, time: Nanos) -> Result<(), DriveError> {
-        let time = types::Timespec::from(time.min(LONGEST_WAIT).duration());
-        let args = types::SubmitArgs::new().timespec(&time);
-        entered(self.ring.submitter().submit_with_args(1, &args))
-    }
-
-    /// The next completion, as slot and result.
-    #[inline]
-    fn reap(&mut self) -> Option<(u64, i32)> {
-        self.ring.completion().next().map(|c| (c.user_data(), c.result()))
     }
 
     /// One completion: counted, continued or failed. True if the slot is free again.
     #[inline]
-    fn completed(&mut self, index: usize, result: i32, ledger: &mut Ledger, at: Nanos) -> bool {
-        self.in_flight -= 1;
-        let slot = self.slots[index];
+    fn completed(
+        &mut self,
+        index: usize,
+        result: i32,
+        queues: &mut Queues<'_>,
+        ledger: &mut Ledger,
+        at: Nanos,
+    ) -> bool {
+        self.count -= 1;
+        let slot = &self.slots[index];
         if let Ok(n) = u32::try_from(result)
             && slot.done + n == self.source.bs
         {
@@ -276,21 +264,90 @@ impl Uring {
             }
             return true;
         }
-        self.not_whole(index, result, ledger)
+        self.not_whole(index, result, queues, ledger)
     }
 
     #[cold]
-    fn not_whole(&mut self, index: usize, result: i32, ledger: &mut Ledger) -> bool {
+    fn not_whole(&mut self, index: usize, result: i32, queues: &mut Queues<'_>, ledger: &mut Ledger) -> bool {
         let slot = &mut self.slots[index];
         let n = u32::try_from(result).unwrap_or(0);
         if n > 0 && self.source.can_continue(slot.done + n) {
             slot.done += n;
-            self.push(index);
+            let slot = *slot;
+            self.push(index, &slot, queues);
             return false;
         }
         let errno = (result < 0).then_some(-result);
         ledger.failed(IoFailure { io: slot.io, errno });
         true
+    }
+}
+
+/// The two rings shared with the kernel. Its side of them is looked at, and ours shown to it, once for each wait and not
+/// for each I/O.
+struct Queues<'a> {
+    submitter: Submitter<'a>,
+    submissions: SubmissionQueue<'a>,
+    completions: CompletionQueue<'a>,
+}
+
+impl<'a> Queues<'a> {
+    fn of(ring: &'a mut IoUring) -> Self {
+        let (submitter, submissions, completions) = ring.split();
+        Self { submitter, submissions, completions }
+    }
+
+    /// Queues an entry. The queue has a place for every slot, the timer and a flush, and none of these is in it twice, so
+    /// it is never full.
+    ///
+    /// # Safety
+    /// What the entry names, memory and descriptor, must live until its completion is reaped.
+    #[inline]
+    unsafe fn push(&mut self, e: &squeue::Entry) -> bool {
+        // SAFETY: as the caller promises.
+        unsafe { self.submissions.push(e) }.is_ok()
+    }
+
+    #[cold]
+    fn set_timer(&mut self) {
+        let e = opcode::Timeout::new(&raw const WAKE).build().user_data(TIMER);
+        // SAFETY: the kernel reads the time when the entry is submitted, and it is static anyway.
+        let _ = unsafe { self.push(&e) };
+    }
+
+    /// Submits what is queued and waits for a completion, the timer's included.
+    #[inline]
+    fn submit_and_wait(&mut self) -> Result<(), DriveError> {
+        // What was reaped is told first: the kernel takes completions that were not for new ones, and would not wait.
+        self.completions.sync();
+        self.submissions.sync();
+        let answer = entered(self.submitter.submit_and_wait(1));
+        self.seen();
+        answer
+    }
+
+    /// Submits what is queued and waits for a completion, at most so long.
+    fn submit_and_wait_for(&mut self, time: Nanos) -> Result<(), DriveError> {
+        let time = types::Timespec::from(time.min(LONGEST_WAIT).duration());
+        let args = types::SubmitArgs::new().timespec(&time);
+        self.completions.sync();
+        self.submissions.sync();
+        let answer = entered(self.submitter.submit_with_args(1, &args));
+        self.seen();
+        answer
+    }
+
+    /// Takes note of what the kernel did.
+    #[inline]
+    fn seen(&mut self) {
+        self.submissions.sync();
+        self.completions.sync();
+    }
+
+    /// The next completion, as name and result.
+    #[inline]
+    fn reap(&mut self) -> Option<(u64, i32)> {
+        self.completions.next().map(|c| (c.user_data(), c.result()))
     }
 }
 
@@ -309,7 +366,7 @@ fn entered(answer: io::Result<usize>) -> Result<(), DriveError> {
 
 impl Drop for Uring {
     fn drop(&mut self) {
-        if self.in_flight > 0 {
+        if self.flight.count > 0 {
             // The device still owes answers and will write into the arena: ring, arena and descriptor stay for good.
             return;
         }
@@ -317,8 +374,7 @@ impl Drop for Uring {
         // the registered buffers before they are freed.
         unsafe {
             ManuallyDrop::drop(&mut self.ring);
-            ManuallyDrop::drop(&mut self.arena);
-            ManuallyDrop::drop(&mut self.source);
+            ManuallyDrop::drop(&mut self.flight);
         }
     }
 }

@@ -47,16 +47,19 @@ fn what_is_read_is_what_is_at_the_offset_however_it_is_set_up() {
         for (buffers, registered) in [(true, true), (true, false), (false, true), (false, false)] {
             for (depth, quota) in [(1, 1), (8, 8), (32, 100)] {
                 let change = |e: &mut Uring| {
-                    e.fixed_buffers &= buffers;
-                    e.fixed_file &= registered;
+                    e.flight.fixed_buffers &= buffers;
+                    if !registered {
+                        let fd = types::Fd(e.flight.source.fd.as_raw_fd());
+                        e.flight.target = (fd, squeue::Flags::empty());
+                    }
                 };
                 let (mut engine, end) = drive(&file, depth, quota, change, setup);
                 assert_eq!((end.figures.ios(), end.figures.bytes()), (quota, quota * 4096));
-                assert_eq!((engine.in_flight, end.failure), (0, None));
+                assert_eq!((engine.flight.count, end.failure), (0, None));
                 for i in 0..usize::try_from(depth).unwrap() {
-                    let offset = engine.slots[i].io.offset;
+                    let offset = engine.flight.slots[i].io.offset;
                     assert_eq!(
-                        engine.arena.slice_mut(i),
+                        engine.flight.arena.slice_mut(i),
                         block_at(offset),
                         "{setup:?} depth {depth} slot {i}"
                     );
@@ -73,7 +76,7 @@ fn both_engines_ask_for_the_same_blocks() {
         let (engine, _) = drive(&file, 16, 16, |_| {}, setup);
         let mut same = feed(Region { offset: 0, blocks: file.blocks, bs: 4096 }, &["seed=3"]);
         let want: Vec<Io> = (0..16).map(|_| same.pattern.next_io()).collect();
-        assert_eq!(engine.slots.iter().map(|s| s.io).collect::<Vec<_>>(), want);
+        assert_eq!(engine.flight.slots.iter().map(|s| s.io).collect::<Vec<_>>(), want);
     }
 }
 
