@@ -393,3 +393,19 @@ fn a_foreground_runs_alone_first_and_its_time_is_counted() {
     s.keys("l");
     assert!(flat(&s).contains("foreground: there is no other job beside this one"), "{}", s.text());
 }
+
+#[test]
+fn a_sandbox_whose_file_can_only_be_read_starts_no_job_that_writes() {
+    let mut s = form(80, 24, "randrw-4k-70");
+    s.model.workload.scratch_is_read_only = true;
+    assert!(
+        flat(&s).contains("This can not be run: randrw-4k-70 writes, and the sandbox without root"),
+        "{}",
+        s.text()
+    );
+    s.keys("<End><Enter>");
+    assert_eq!(started(&s), None);
+    set(&mut s, "rw", "randread");
+    s.keys("<End><Enter>");
+    assert!(started(&s).is_some());
+}
