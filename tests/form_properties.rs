@@ -58,7 +58,7 @@ fn presses() -> impl Strategy<Value = Vec<Key>> {
 #[test]
 fn what_is_started_holds_together_and_writes_to_no_device() {
     let [started, wrote, several, unusual] = [const { Cell::new(0u32) }; 4];
-    let config = ProptestConfig { cases: 200, source_file: Some(file!()), ..ProptestConfig::default() };
+    let config = ProptestConfig { cases: 100, source_file: Some(file!()), ..ProptestConfig::default() };
     let all = (prop::collection::vec(presses(), 1..150), 0usize..11, any::<bool>());
     let outcome = TestRunner::new(config).run(&all, |(presses, preset, chosen)| {
         let mut model = Model::new(Options { presets: presets(), ..Options::default() });

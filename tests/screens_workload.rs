@@ -334,13 +334,16 @@ fn the_result_of_several_jobs_has_everything_within_reach() {
             "writer got 99.5% of the data, fair would be 20.0%",
             "starved, below a quarter of the mean of their job: readers/3",
             "31 flushes: mean 1.20 ms",
+            "alone beside times",
+            "readers read IOPS 40000 400 0.01",
+            "readers read p99 300 us 7.20 ms 24.0",
             "read: 1.250% over 10 ms",
             "closed loop: latency is service time with 4 in flight",
             "A write is done when the device has taken it",
             "CPU per I/O: 0.57 us user",
             "latency, top 44%",
         ] {
-            assert!(seen.contains(part), "{width}x{height}: {part:?} in {seen}");
+            assert!(seen.contains(part), "{width}x{height}: {part:?} is nowhere");
         }
         // Up again at once, however often it was pressed.
         let at_the_end = s.text();
@@ -365,4 +368,44 @@ fn an_open_loop_that_is_overloaded_says_so() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
+}
+
+#[test]
+fn a_foreground_runs_alone_first_and_its_time_is_counted() {
+    let mut s = form(120, 40, "readers-vs-writer");
+    assert!(flat(&s).contains("First readers alone, then all together, 11 s each"), "{}", s.text());
+    s.keys("<End><Enter>");
+    let mut p = progress(Phase::Measuring, 50, Some(1e6));
+    p.jobs[0].name = "readers".to_owned();
+    s.send(Message::RunProgress(p.clone()));
+    // Six of twice eleven seconds.
+    let line = s.line_with("measuring readers alone");
+    assert!(line.contains("16 s left"), "{line}");
+    p.jobs.push(blktune::workload::live::JobProgress { name: "writer".to_owned(), ..Default::default() });
+    s.send(Message::RunProgress(p));
+    let line = s.line_with("measuring ");
+    assert!(line.contains("5 s left") && !line.contains("alone"), "{line}");
+    // A single job has nobody beside it.
+    let mut s = form(120, 40, "randread-4k");
+    go_to(&mut s, "more");
+    s.keys("<Enter>");
+    go_to(&mut s, "foreground");
+    s.keys("l");
+    assert!(flat(&s).contains("foreground: there is no other job beside this one"), "{}", s.text());
+}
+
+#[test]
+fn a_sandbox_whose_file_can_only_be_read_starts_no_job_that_writes() {
+    let mut s = form(80, 24, "randrw-4k-70");
+    s.model.workload.scratch_is_read_only = true;
+    assert!(
+        flat(&s).contains("This can not be run: randrw-4k-70 writes, and the sandbox without root"),
+        "{}",
+        s.text()
+    );
+    s.keys("<End><Enter>");
+    assert_eq!(started(&s), None);
+    set(&mut s, "rw", "randread");
+    s.keys("<End><Enter>");
+    assert!(started(&s).is_some());
 }

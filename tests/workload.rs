@@ -368,7 +368,9 @@ fn jobs_that_run_together_have_figures_of_their_own() {
         })
         .collect();
     let (_dir, target) = scratch(&jobs[0]);
-    let trial = run_trial(&SysRoot::host(), &jobs, &target, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    let mut told: Vec<Progress> = Vec::new();
+    let stop = AtomicBool::new(false);
+    let trial = run_trial(&SysRoot::host(), &jobs, &target, &stop, &mut |p| told.push(p)).unwrap();
     let [readers, writer] = trial.jobs.as_slice() else { panic!("{:?}", trial.jobs) };
     assert!(readers.read.ios > 0 && readers.write.ios == 0 && writer.write.ios > 0 && writer.read.ios == 0);
     assert_eq!(trial.total.read.ios, readers.read.ios);
@@ -379,6 +381,16 @@ fn jobs_that_run_together_have_figures_of_their_own() {
     let steps = &trial.total.series.steps;
     assert_eq!(steps.iter().map(|s| s.read_ios).sum::<u64>(), trial.total.read.ios);
     assert!(steps.len() >= 4, "{} steps in half a second", steps.len());
+    // The foreground is told of alone; the last word is all that was counted, by job and by latency.
+    let names = |p: &Progress| p.jobs.iter().map(|j| j.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&told[0]), ["readers"]);
+    let last = told.last().unwrap();
+    assert_eq!(names(last), ["readers", "writer"]);
+    let counted: Vec<_> = last.jobs.iter().map(|j| (j.read.ios, j.write.ios, j.write.bytes)).collect();
+    let found: Vec<_> = trial.jobs.iter().map(|j| (j.read.ios, j.write.ios, j.write.bytes)).collect();
+    assert_eq!(counted, found);
+    assert_eq!(last.histogram.iter().map(|s| s.ios).sum::<u64>(), trial.total.ios());
+    assert_eq!(last.jobs[0].read.latency.p50, readers.read.clat_ns.unwrap().p50);
 }
 
 #[test]

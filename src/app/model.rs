@@ -27,6 +27,8 @@ pub struct Options {
     pub ascii: bool,
     /// The presets of the workload screen, in order.
     pub presets: Vec<PresetRow>,
+    /// The scratch file is there already and can only be read: that of a sandbox without root.
+    pub scratch_is_read_only: bool,
     /// The device or partition that is chosen at the start.
     pub choose: Option<KernelName>,
     /// What was chosen in the list the last time.
@@ -162,7 +164,10 @@ impl Model {
         let mut model = Self {
             ascii: options.ascii,
             devices: DevicesScreen { choose: options.choose, ..DevicesScreen::default() },
-            workload: WorkloadScreen::new(options.presets),
+            workload: WorkloadScreen {
+                scratch_is_read_only: options.scratch_is_read_only,
+                ..WorkloadScreen::new(options.presets)
+            },
             dirty: true,
             ..Self::default()
         };

@@ -256,6 +256,7 @@ fn mean(l: &LatencySummary) -> Option<Nanos> {
 fn ended(run: &Run, r: &TrialResult, width: u16) -> Vec<Entry> {
     let (role, word) = if r.interrupted { (Role::Warning, "stopped early") } else { (Role::Good, "done") };
     let mut out = vec![text(role, format!("{word}, {} s measured", three_digits(r.window_s)))];
+    out.extend(r.stopped_for.as_ref().map(|why| text(Role::Danger, why.clone())));
     out.push(text(Role::Muted, r.engine.clone()));
     out.push(Entry::Blank);
     let heads = |label| {
@@ -281,6 +282,7 @@ fn ended(run: &Run, r: &TrialResult, width: u16) -> Vec<Entry> {
     if r.warnings.is_empty() {
         out.push(text(Role::Muted, "no warnings"));
     }
+    beside(&mut out, r);
     fairness(&mut out, r);
     out.push(Entry::Blank);
     out.extend(r.promises.iter().map(|p| text(Role::Muted, p.clone())));
@@ -374,6 +376,36 @@ fn limits(word: &str, d: &DirectionResult) -> Option<String> {
     };
     let all: Vec<String> = d.over_limit.iter().filter_map(one).collect();
     (!all.is_empty()).then(|| format!("{word}: {}", all.join(", ")))
+}
+
+/// Columns of a figure alone and beside the others.
+const CELL: usize = 9;
+
+/// What the others cost the jobs in the foreground.
+fn beside(out: &mut Vec<Entry>, r: &TrialResult) {
+    if r.inflation.is_empty() {
+        return;
+    }
+    out.push(Entry::Blank);
+    let width = label_width(r.inflation.iter().map(|i| i.job.len() + i.direction.len() + 1));
+    let cells = vec![("", 5), ("alone", CELL), ("beside", CELL), ("times", CELL)];
+    out.push(Entry::Heads { label: width, cells });
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a latency, shown with three digits
+    let shown = |ns: Option<f64>| ns.map_or_else(dash, |ns| latency(Nanos(ns.round() as u64)));
+    for (i, row) in r.inflation.iter().enumerate() {
+        let label = format!("{} {}", row.job, row.direction);
+        let role = if row.direction == "read" { Role::Read } else { Role::Write };
+        let mut push = |metric: &str, alone: String, loaded: String, ratio: Option<f64>| {
+            let ratio = ratio.map_or_else(dash, three_digits);
+            let cells = vec![(metric.to_owned(), 5), (alone, CELL), (loaded, CELL), (ratio, CELL)];
+            out.push(Entry::Row { width, label: label.clone(), role, cells });
+        };
+        if i == 0 || (&r.inflation[i - 1].job, r.inflation[i - 1].direction) != (&row.job, row.direction) {
+            let ratio = (row.iops_alone > 0.0).then(|| row.iops_loaded / row.iops_alone);
+            push("IOPS", events(row.iops_alone), events(row.iops_loaded), ratio);
+        }
+        push(row.metric, shown(row.alone_ns), shown(row.loaded_ns), row.ratio);
+    }
 }
 
 fn fairness(out: &mut Vec<Entry>, r: &TrialResult) {

@@ -43,8 +43,7 @@ impl Run {
     /// A run that was just asked for.
     #[must_use]
     pub fn new(name: String, jobs: Vec<Job>, place: Place, device: Option<DeviceId>) -> Self {
-        let (ramp, runtime) = times(&jobs);
-        let planned = Nanos(ramp.0.saturating_add(runtime.0));
+        let planned = length(&jobs);
         Self {
             name,
             jobs,
@@ -73,6 +72,30 @@ impl Run {
         times(&self.jobs)
     }
 
+    /// All of its time: twice that of a run, where some jobs are measured alone first.
+    #[must_use]
+    pub fn length(&self) -> Nanos {
+        length(&self.jobs)
+    }
+
+    /// The jobs in the foreground that run alone now.
+    #[must_use]
+    pub fn alone(&self) -> Option<String> {
+        let p = self.progress.as_ref()?;
+        self.is_alone(p).then(|| p.jobs.iter().map(|j| j.name.as_str()).collect::<Vec<_>>().join(", "))
+    }
+
+    fn is_alone(&self, p: &Progress) -> bool {
+        p.jobs.len() < self.jobs.len() && !p.jobs.is_empty() && self.jobs.iter().any(|j| j.foreground)
+    }
+
+    /// Time before the execution that this is of.
+    fn before(&self, p: &Progress) -> Nanos {
+        let (ramp, runtime) = self.times();
+        let twice = self.jobs.iter().any(|j| j.foreground) && !self.is_alone(p);
+        Nanos(if twice { ramp.0.saturating_add(runtime.0) } else { 0 })
+    }
+
     /// Scrolls the report on a screen of this size.
     pub fn scroll(&mut self, by: isize, (width, height): (u16, u16)) {
         // Below what is said of the run itself, which takes up to five rows.
@@ -84,17 +107,13 @@ impl Run {
     /// Takes in the engine's word.
     pub fn take_progress(&mut self, p: Progress) {
         let ramp = self.times().0;
+        let before = self.before(&p);
         let since_start = match p.phase {
             Phase::Preparing | Phase::Draining => None,
             Phase::Ramp => Some(p.elapsed),
             Phase::Measuring => Some(Nanos(ramp.0.saturating_add(p.elapsed.0))),
         };
-        if self.alone() && !p.jobs.is_empty() && p.jobs.len() == self.jobs.len() {
-            // Now all run together: what was drawn was of the foreground by itself.
-            let planned = Nanos(ramp.0.saturating_add(self.times().1.0));
-            self.engine_line = Timeline::new(planned);
-            self.kernel_line = Timeline::new(planned);
-        }
+        let since_start = since_start.map(|at| Nanos(before.0.saturating_add(at.0)));
         if let Some(at) = since_start {
             self.at = at;
             self.engine_line.push(at, p.bytes_per_s);
@@ -124,88 +143,30 @@ impl Run {
         Some(all.since(done))
     }
 
-    /// Whether only the foreground jobs run now, the others after them.
-    #[must_use]
-    pub fn alone(&self) -> bool {
-        self.progress.as_ref().is_some_and(|p| !p.jobs.is_empty() && p.jobs.len() < self.jobs.len())
-    }
-
     fn done_of(&self) -> Option<(Nanos, Nanos)> {
-        let (done, all) = self.done_of_this()?;
-        if !self.jobs.iter().any(|j| j.foreground) {
-            return Some((done, all));
-        }
-        // The second run takes as long as the first.
-        let before = if self.alone() { 0 } else { all.0 };
-        Some((Nanos(before.saturating_add(done.0)), Nanos(all.0.saturating_mul(2))))
-    }
-
-    /// Of the run that goes on now.
-    fn done_of_this(&self) -> Option<(Nanos, Nanos)> {
         let p = self.progress.as_ref()?;
         let (ramp, runtime) = self.times();
-        let all = Nanos(ramp.0.saturating_add(runtime.0));
+        let (all, before) = (self.length(), self.before(p));
+        let after = |at: Nanos| Nanos(before.0.saturating_add(at.0));
+        let measuring = Nanos(ramp.0.saturating_add(p.elapsed.0));
         match p.phase {
             Phase::Preparing => None,
-            Phase::Ramp => Some((p.elapsed, all)),
-            Phase::Measuring => p
-                .planned
-                .map(|m| (Nanos(ramp.0.saturating_add(p.elapsed.0)), Nanos(ramp.0.saturating_add(m.0)))),
-            Phase::Draining => Some((all, all)),
+            Phase::Ramp => Some((after(p.elapsed), all)),
+            // It may end at a number of I/Os.
+            Phase::Measuring => p.planned.map(|_| (after(measuring), all)),
+            Phase::Draining => Some((after(Nanos(ramp.0.saturating_add(runtime.0))), all)),
         }
     }
+}
+
+/// All of the time of these jobs.
+fn length(jobs: &[Job]) -> Nanos {
+    let (ramp, runtime) = times(jobs);
+    let once = ramp.0.saturating_add(runtime.0);
+    Nanos(if jobs.iter().any(|j| j.foreground) { once.saturating_mul(2) } else { once })
 }
 
 /// Ramp and runtime, which all jobs of a run share.
 fn times(jobs: &[Job]) -> (Nanos, Nanos) {
     jobs.first().map_or_else(Default::default, |j| (j.ramp.into(), j.runtime.into()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::units::Bytes;
-    use crate::workload::live::{JobProgress, LivePercentiles};
-    use crate::workload::preset;
-
-    fn measuring(seconds: u64, jobs: usize) -> Progress {
-        let one = |n: usize| JobProgress { name: format!("{n}"), ..JobProgress::default() };
-        Progress {
-            phase: Phase::Measuring,
-            elapsed: Nanos(seconds * 1_000_000_000),
-            planned: Some(Nanos(10_000_000_000)),
-            written: None,
-            ios: 0,
-            bytes: Bytes(0),
-            iops: None,
-            bytes_per_s: Some(1.0),
-            clat: LivePercentiles::default(),
-            errors: 0,
-            jobs: (0..jobs).map(one).collect(),
-            histogram: Vec::new(),
-        }
-    }
-
-    #[test]
-    fn a_foreground_doubles_the_time_and_the_second_run_is_drawn_anew() {
-        let jobs = preset::find("readers-vs-writer").unwrap().jobs();
-        let mut run = Run::new("readers-vs-writer".to_owned(), jobs, Place::scratch_file(), None);
-        let left = |run: &Run| run.time_left().map(Nanos::seconds);
-        run.take_progress(measuring(3, 1));
-        run.take_progress(measuring(4, 1));
-        assert!(run.alone());
-        assert_eq!(left(&run), Some(17.0), "6 s of this one, 11 s of the next");
-        run.take_progress(measuring(4, 2));
-        assert!(!run.alone());
-        assert_eq!(left(&run), Some(6.0));
-        let mut fresh = Run::new(String::new(), run.jobs.clone(), Place::scratch_file(), None);
-        assert_ne!(run.engine_line, fresh.engine_line);
-        fresh.take_progress(measuring(4, 2));
-        assert_eq!(run.engine_line, fresh.engine_line, "what was drawn of the first is gone");
-        for job in &mut run.jobs {
-            job.foreground = false;
-        }
-        assert_eq!(left(&run), Some(6.0));
-        assert_eq!(run.share_done(), Some(5.0 / 11.0));
-    }
 }

@@ -190,13 +190,12 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::First => move_by(model, isize::MIN / 2),
         ActionId::Last => move_by(model, isize::MAX / 2),
         ActionId::OpenSettings if model.devices.chosen == Some(devices::Chosen::Unused) => {
-            model.devices.folds.unused = !model.devices.folds.unused;
+            model.devices.folds.unused ^= true;
         }
-        ActionId::ShowPaths => model.devices.folds.paths = !model.devices.folds.paths,
+        ActionId::ShowPaths => model.devices.folds.paths ^= true,
         ActionId::OpenSettings => return open_settings(model),
         ActionId::GoSettings if model.screen != Screen::Settings => return open_settings(model),
-        ActionId::EditFilter => model.devices.typing = true,
-        ActionId::KeepFilter => model.devices.typing = false,
+        ActionId::EditFilter | ActionId::KeepFilter => model.devices.typing = id == ActionId::EditFilter,
         ActionId::ClearFilter if model.look.is_some() => look::live(model),
         ActionId::DropFilter | ActionId::ClearFilter => {
             model.devices.typing = false;

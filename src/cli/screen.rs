@@ -131,6 +131,7 @@ fn show(
     let options = Options {
         ascii: look.ascii,
         presets: presets(),
+        scratch_is_read_only: matches!(sandbox, Some(Sandbox::ScratchFile(_))),
         choose: chosen.or_else(|| sandbox.and_then(Sandbox::name).cloned()),
         view: remembered.unwrap_or_default(),
     };

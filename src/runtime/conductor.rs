@@ -18,7 +18,7 @@ use crate::sys::root::SysRoot;
 use crate::sys::syscall::{ThreadCpu, process_cpu};
 use crate::telemetry::rates::{self, Rates, SHORTEST_INTERVAL};
 use crate::trial::result::TrialResult;
-use crate::trial::{foreign, run_trial_beside};
+use crate::trial::{self, foreign};
 use crate::units::Nanos;
 use crate::workload::job::Job;
 use crate::workload::live::Progress;
@@ -86,6 +86,7 @@ fn conduct(
         // A loop that has ended needs no progress; the stop flag ends the run.
         let _ = to.send(Event::Message(Message::RunProgress(p)));
     };
+    trial::check(root, &order.jobs).map_err(|e| e.to_string())?;
     let path = match &order.target {
         RunTarget::Device { path, .. } => path,
         RunTarget::Scratch => &order.scratch,
@@ -100,13 +101,13 @@ fn conduct(
         }
         None => scratch::make(root, path, &order.jobs, stop, &mut |p| tell(p)).map_err(|e| e.to_string())?,
     };
-    let backing = target.backing.as_ref().filter(|_| matches!(order.target, RunTarget::Device { .. }));
-    let busy = backing.and_then(|b| foreign::look(root, &b.whole, stop));
-    if let (Some(busy), false) = (&busy, order.busy_ok) {
+    let device = target.backing.as_ref().filter(|_| matches!(order.target, RunTarget::Device { .. }));
+    let others = device.and_then(|b| foreign::look(root, &b.whole, stop));
+    if let (Some(busy), false) = (&others, order.busy_ok) {
         return Err(format!("{busy}; start it again to run all the same"));
     }
     let mut kernel = KernelView::new(root, target.backing.as_ref().map(|b| &b.row));
-    run_trial_beside(root, &order.jobs, &target, busy.as_ref(), stop, &mut |p| {
+    trial::run_trial_beside(root, &order.jobs, &target, others.as_ref(), stop, &mut |p| {
         tell(p);
         if let Some(figures) = kernel.next() {
             let _ = to.send(Event::Message(Message::RunKernel(figures)));

@@ -135,6 +135,7 @@ fn report(run: &Run, entries: &[Entry], pen: &mut Pen<'_>, area: Rect, title: Re
 
 fn progress(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     let p = run.progress.as_ref();
+    let alone = run.alone().map(|who| format!(" {who} alone")).unwrap_or_default();
     let word = match (run.stopping, p.map(|p| p.phase)) {
         (true, _) => "stopping".to_owned(),
         (_, None) => "starting".to_owned(),
@@ -142,8 +143,8 @@ fn progress(run: &Run, pen: &mut Pen<'_>, area: Rect) {
             Some((done, all)) => format!("writing the scratch file, {done} of {all}"),
             None => "preparing".to_owned(),
         },
-        (_, Some(Phase::Ramp)) => "ramp".to_owned(),
-        (_, Some(Phase::Measuring)) => "measuring".to_owned(),
+        (_, Some(Phase::Ramp)) => format!("ramp{alone}"),
+        (_, Some(Phase::Measuring)) => format!("measuring{alone}"),
         (_, Some(Phase::Draining)) => "draining".to_owned(),
     };
     let rest = run.time_left().map(|t| format!("  {:.0} s left", t.seconds().ceil())).unwrap_or_default();
@@ -205,18 +206,17 @@ fn throughput(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     chart::marks(pen, plot, &run.kernel_line.columns(width), top, Role::Kernel);
     if axis == 1 {
         let row = Rect { x: plot.x, y: plot.bottom(), width: plot.width, height: 1 };
-        let (ramp, runtime) = run.times();
         let end = pen.put(row.x, row.y, row.width, "0 s", Role::Muted);
         ramp_end(run, pen, row, end);
-        let all = seconds(Nanos(ramp.0.saturating_add(runtime.0)).duration());
+        let all = seconds(run.length().duration());
         pen.line_right(row, row.x + 4, &[piece(Role::Muted, all)]);
     }
 }
 
 /// Says below the chart where the engine begins to count.
 fn ramp_end(run: &Run, pen: &mut Pen<'_>, row: Rect, after: u16) {
-    let (ramp, runtime) = run.times();
-    let (r, all) = (ramp.seconds(), ramp.seconds() + runtime.seconds());
+    let ramp = run.times().0;
+    let (r, all) = (ramp.seconds(), run.length().seconds());
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a width
     let column = (r / all.max(f64::MIN_POSITIVE) * f64::from(row.width)) as u16;
     for text in [

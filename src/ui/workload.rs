@@ -130,7 +130,7 @@ fn draw_row(model: &Model, pen: &mut Pen<'_>, area: Rect, row: Row) {
             let Some(field) = row.field() else { return };
             let value = field.value_in_use(job);
             let changed = w.as_preset().is_some_and(|p| field.value_in_use(p) != value);
-            let role = match field.greyed(job) {
+            let role = match w.greyed(field) {
                 Some(_) => Role::Disabled,
                 None if changed => Role::Changed,
                 None => Role::Text,

@@ -41,12 +41,6 @@ impl Cpus {
         &self.0
     }
 
-    /// How many they are.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.0.len()
-    }
-
     /// Keeps the calling thread on these CPUs.
     ///
     /// # Errors

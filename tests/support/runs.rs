@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use blktune::app::message::{KernelFigures, Message};
+use blktune::trial::foreground;
 use blktune::trial::host::HostFacts;
 use blktune::trial::result::{CpuUse, DeviceWindow, TrialResult};
 use blktune::units::{Bytes, Nanos};
@@ -301,6 +302,7 @@ pub fn finished_several(width: u16, height: u16) -> Screen {
         worker_index: 0.91,
         starved_workers: vec!["readers/3".to_owned()],
     });
+    r.inflation = foreground::inflation(&[of("readers", direction(400_000, 4096, 90, 300), none())], &r.jobs);
     r.promises = vec!["A write is done when the device has taken it (O_DIRECT).".to_owned()];
     s.send(Message::RunFinished(Ok(Box::new(r))));
     s

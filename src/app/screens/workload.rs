@@ -16,6 +16,7 @@ use super::fields::{self, Field, Place, Row, promises, sentence};
 
 /// The state of the screen.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // each is a fact of its own
 pub struct WorkloadScreen {
     /// The presets, as given at the start.
     pub presets: Vec<PresetRow>,
@@ -33,6 +34,8 @@ pub struct WorkloadScreen {
     pub unfolded: bool,
     /// Use a scratch file rather than the chosen device.
     pub scratch: bool,
+    /// The scratch file is a sandbox's and can only be read.
+    pub scratch_is_read_only: bool,
 }
 
 impl WorkloadScreen {
@@ -75,7 +78,24 @@ impl WorkloadScreen {
             let why = j.check().err()?;
             Some(if several { format!("{}: {why}", j.name) } else { why.to_string() })
         });
-        alone.or_else(|| foreground::of(&self.jobs).err().map(|e| e.to_string()))
+        let together = || Some(foreground::of(&self.jobs).err()?.to_string());
+        alone.or_else(together).or_else(|| {
+            let writer = self.jobs.iter().find(|j| j.rw.writes() && self.scratch_is_read_only)?;
+            Some(format!(
+                "{} writes, and the sandbox without root has a file for reads only; leave --sandbox out",
+                writer.name
+            ))
+        })
+    }
+
+    /// Why a field of the shown job can not be changed; None if it can.
+    #[must_use]
+    pub fn greyed(&self, field: &Field) -> Option<&'static str> {
+        let job = self.chosen()?;
+        if field.key == "foreground" && self.jobs.len() < 2 && !job.foreground {
+            return Some("there is no other job beside this one");
+        }
+        field.greyed(job)
     }
 
     /// Changes the shown job; what belongs to the run is changed in all.
@@ -165,13 +185,12 @@ pub fn take_preset(model: &mut Model) {
 /// Why not.
 pub fn can_step(model: &Model) -> Result<(), String> {
     let w = &model.workload;
-    match (w.row, w.chosen()) {
-        (Row::Target, _) if w.writes() => Err(target_is_scratch(model)),
-        (row, Some(job)) => match row.field().and_then(|f| f.greyed(job)) {
+    match w.row {
+        Row::Target if w.writes() => Err(target_is_scratch(model)),
+        row => match row.field().and_then(|f| w.greyed(f)) {
             Some(why) => Err(why.to_owned()),
             None => Ok(()),
         },
-        _ => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{round_bytes, seconds};
+use crate::trial::foreground;
 use crate::units::{Bytes, events};
 use crate::workload::arrivals::RateProcess;
 use crate::workload::durability::{DropCaches, Sync, promise};
@@ -46,9 +47,8 @@ pub fn sentence(jobs: &[Job], place: &Place) -> String {
     if !first.ramp.is_zero() {
         let _ = write!(s, " after {} of ramp", seconds(first.ramp));
     }
-    let before: Vec<&str> = jobs.iter().filter(|j| j.foreground).map(|j| j.name.as_str()).collect();
-    if !before.is_empty() {
-        let _ = write!(s, ", and as long before that {} alone", before.join(", "));
+    if let Some(first) = foreground::sentence(jobs) {
+        let _ = write!(s, ". {}", first.trim_end_matches('.'));
     }
     let issues = jobs.iter().any(|j| j.engine != EngineKind::Null);
     match place {
@@ -229,7 +229,7 @@ mod tests {
                 &[
                     "readers: reads 4 KiB at random places, 4 in flight",
                     "writer: writes 1 MiB one after the other, 4 in flight",
-                    "both at once on a scratch file, for 10 s after 1 s of ramp, and as long before that readers alone",
+                    "both at once on a scratch file, for 10 s after 1 s of ramp",
                 ],
             ),
             (

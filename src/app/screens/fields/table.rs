@@ -362,15 +362,6 @@ pub static FIELDS: &[Field] = &[
         ..PLAIN
     },
     Field {
-        key: "foreground",
-        about: "measured alone first, for the same time, then beside the other jobs",
-        hint: "true or false",
-        steps: FLAG,
-        shown: |j| yes(j.foreground),
-        rank: |j| j.foreground.into(),
-        ..PLAIN
-    },
-    Field {
         key: "prio",
         about: "I/O priority of the workers; only some schedulers look at it",
         hint: "none, 0 to 7, be/7, rt/0, idle",
@@ -382,13 +373,22 @@ pub static FIELDS: &[Field] = &[
         ..PLAIN
     },
     Field {
+        key: "foreground",
+        about: "measured alone first, for the same time, then beside the other jobs",
+        hint: "true or false",
+        steps: FLAG,
+        shown: |j| yes(j.foreground),
+        rank: |j| j.foreground.into(),
+        ..PLAIN
+    },
+    Field {
         key: "cpus_allowed",
         about: "CPUs that the workers may run on",
         hint: "all, 0, 0-3,8",
         steps: &["0", "0-1", "0-3", "0-7"],
         unset: Some(("all", |j| j.cpus_allowed = None)),
         shown: |j| or_word(j.cpus_allowed.as_ref(), "all"),
-        rank: |j| above_none(j.cpus_allowed.as_ref().map(|c| c.count() as u64)),
+        rank: |j| above_none(j.cpus_allowed.as_ref().map(|c| c.numbers().len() as u64)),
         ..PLAIN
     },
     Field {
