@@ -19,6 +19,11 @@ impl ProgressLine {
         Self { on: std::io::stderr().is_terminal(), shown: 0, jobs }
     }
 
+    /// Whether anything is drawn.
+    pub(super) const fn is_on(&self) -> bool {
+        self.on
+    }
+
     pub(super) fn show(&mut self, p: &Progress) {
         if self.on {
             self.draw(&words(p, self.jobs));

@@ -18,6 +18,7 @@ use crate::trial::{self, foreign};
 use crate::workload::guard::{Arming, Refusal};
 use crate::workload::job::Job;
 use crate::workload::keys::JobError;
+use crate::workload::live::Progress;
 use crate::workload::outcome::RunError;
 use crate::workload::preset::{self, PRESETS};
 use crate::workload::scratch;
@@ -220,7 +221,9 @@ fn measure(
     if let Some(sentence) = trial::foreground::sentence(jobs) {
         line.say(&sentence);
     }
-    let tell = &mut |p| line.show(&p);
+    let on = line.is_on();
+    let mut tell = |p| line.show(&p);
+    let tell: Option<&mut dyn FnMut(Progress)> = if on { Some(&mut tell) } else { None };
     let result =
         trial::run_trial_beside(root, jobs, &target, busy.as_ref(), stop, tell).map_err(run_failure)?;
     Ok((result, target.guard().map(|g| g.name().clone())))

@@ -107,13 +107,14 @@ fn conduct(
         return Err(format!("{busy}; start it again to run all the same"));
     }
     let mut kernel = KernelView::new(root, target.backing.as_ref().map(|b| &b.row));
-    trial::run_trial_beside(root, &order.jobs, &target, others.as_ref(), stop, &mut |p| {
+    let mut tell = |p| {
         tell(p);
         if let Some(figures) = kernel.next() {
             let _ = to.send(Event::Message(Message::RunKernel(figures)));
         }
-    })
-    .map_err(|e| e.to_string())
+    };
+    trial::run_trial_beside(root, &order.jobs, &target, others.as_ref(), stop, Some(&mut tell))
+        .map_err(|e| e.to_string())
 }
 
 /// The run's device and this program as the kernel counts them, at the pace of the progress.

@@ -41,7 +41,7 @@ pub fn run_trial(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<TrialResult, RunError> {
-    run_trial_beside(root, jobs, target, None, stop, progress)
+    run_trial_beside(root, jobs, target, None, stop, Some(progress))
 }
 
 /// Runs jobs once, at the same time, with the device's settings and counters taken around it; foreground jobs alone before
@@ -49,7 +49,7 @@ pub fn run_trial(
 ///
 /// The window of `device` is the measured window: without a ramp it opens before the first I/O is issued and closes after
 /// the last one is reaped, so that under direct I/O the kernel's bytes are the engine's; with a ramp it opens while I/O
-/// is in flight, and the two may differ by as much as was in flight. CPU time is that of the workers' threads in the
+/// is in flight, and the two may differ by as much as was in flight. Without somebody to tell progress to, none is made. CPU time is that of the workers' threads in the
 /// window; what kernel threads do for them (io_uring's own workers, a loop device's) is only in the host's share.
 ///
 /// # Errors
@@ -60,7 +60,7 @@ pub fn run_trial_beside(
     target: &Target,
     others: Option<&Foreign>,
     stop: &AtomicBool,
-    progress: &mut dyn FnMut(Progress),
+    mut progress: Option<&mut dyn FnMut(Progress)>,
 ) -> Result<TrialResult, RunError> {
     check(root, jobs)?;
     let trial = Trial { root, target, others, stop };
@@ -68,7 +68,8 @@ pub fn run_trial_beside(
     if foreground.is_empty() {
         return trial.measure(jobs, progress).map(|m| m.result(target, jobs));
     }
-    let alone = trial.measure(&foreground, progress)?;
+    let alone =
+        trial.measure(&foreground, progress.as_mut().map(|p| &mut **p as &mut dyn FnMut(Progress)))?;
     if alone.outcome.interrupted {
         let mut result = alone.result(target, &foreground);
         let names: Vec<&str> = foreground.iter().map(|j| j.name.as_str()).collect();
@@ -135,7 +136,11 @@ struct Measured {
 }
 
 impl Trial<'_> {
-    fn measure(&self, jobs: &[Job], progress: &mut dyn FnMut(Progress)) -> Result<Measured, RunError> {
+    fn measure(
+        &self,
+        jobs: &[Job],
+        progress: Option<&mut dyn FnMut(Progress)>,
+    ) -> Result<Measured, RunError> {
         let whole = self.target.backing.as_ref().map(|b| &b.whole);
         let settings = || whole.map(|name| QueueState::read(self.root, name)).unwrap_or_default();
         if jobs.iter().any(|j| j.drop_caches == DropCaches::System) {

@@ -26,21 +26,21 @@ struct Edge {
 }
 
 /// Takes the counters when the run says so, and passes progress on.
-pub(super) struct Window<'a> {
+pub(super) struct Window<'a, 'p> {
     root: &'a SysRoot,
     backing: Option<&'a Backing>,
-    progress: &'a mut dyn FnMut(Progress),
+    progress: Option<&'p mut dyn FnMut(Progress)>,
     watch: Option<Watch<'a>>,
     opened: Edge,
     closed: Edge,
 }
 
-impl<'a> Window<'a> {
+impl<'a, 'p> Window<'a, 'p> {
     pub(super) fn new(
         root: &'a SysRoot,
         backing: Option<&'a Backing>,
         watch: Option<Watch<'a>>,
-        progress: &'a mut dyn FnMut(Progress),
+        progress: Option<&'p mut dyn FnMut(Progress)>,
     ) -> Self {
         Self { root, backing, progress, watch, opened: Edge::default(), closed: Edge::default() }
     }
@@ -114,7 +114,7 @@ pub(super) fn at_edges(jobs: &[Job]) -> u64 {
     if jobs.iter().any(|j| !j.ramp.is_zero()) { jobs.iter().map(in_flight).sum() } else { 0 }
 }
 
-impl Observer for Window<'_> {
+impl Observer for Window<'_, '_> {
     fn window_opens(&mut self) {
         let (row, whole) = self.counters();
         let accounts = Accounts::read(self.root);
@@ -125,11 +125,18 @@ impl Observer for Window<'_> {
         let ticks = HostTicks::read(self.root);
         self.closed = Edge { row, whole, ticks, accounts: Accounts::read(self.root) };
     }
-    fn progress(&mut self, progress: Progress) {
+    fn tick(&mut self) {
         if let Some(watch) = &mut self.watch {
             watch.look();
         }
-        (self.progress)(progress);
+    }
+    fn listens(&self) -> bool {
+        self.progress.is_some()
+    }
+    fn progress(&mut self, progress: Progress) {
+        if let Some(tell) = &mut self.progress {
+            tell(progress);
+        }
     }
     fn wants_stop(&self) -> bool {
         self.stopped_for().is_some()

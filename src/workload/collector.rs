@@ -231,6 +231,10 @@ impl<'a> Collector<'a> {
 
     fn tell(&mut self, now: Nanos) {
         self.told = now;
+        self.observer.tick();
+        if !self.observer.listens() {
+            return;
+        }
         let ramp = Nanos(self.opens.0 - self.began.0);
         let (phase, since, planned) = if now < self.opens {
             (Phase::Ramp, self.began, Some(ramp))

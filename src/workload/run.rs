@@ -26,7 +26,13 @@ pub trait Observer {
     fn window_opens(&mut self) {}
     /// The measured window is closed: nothing is in flight any more.
     fn window_closes(&mut self) {}
-    /// About ten times a second.
+    /// About ten times a second, whoever listens.
+    fn tick(&mut self) {}
+    /// Whether anybody looks at the progress; making it has its cost.
+    fn listens(&self) -> bool {
+        true
+    }
+    /// About ten times a second, to those who listen.
     fn progress(&mut self, _progress: Progress) {}
     /// Asked often: whether the run is to end now, as if it were stopped by hand.
     fn wants_stop(&self) -> bool {
