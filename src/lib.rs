@@ -6,6 +6,7 @@ pub mod clock;
 pub mod config;
 pub mod runtime;
 pub mod sandbox;
+pub mod stats;
 pub mod sys;
 pub mod telemetry;
 pub mod trial;

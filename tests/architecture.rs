@@ -14,6 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     // L0
     ("units", &[]),
     ("clock", &["units"]),
+    ("stats", &["units"]),
     // L1
     ("sys", &["units", "clock"]),
     ("config", &["units", "clock", "sys"]),
@@ -23,6 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("workload", &["units", "clock", "sys"]),
     // L3
     ("trial", &["units", "clock", "sys", "telemetry", "tuning", "workload"]),
+    ("experiment", &["units", "clock", "stats", "sys", "telemetry", "tuning", "workload", "trial"]),
     ("sandbox", &["units", "clock", "sys"]),
     // L4 and L5: values only, so not even a clock
     ("app", &["units", "sys", "config", "telemetry", "tuning", "workload", "trial"]),
