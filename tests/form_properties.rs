@@ -13,9 +13,9 @@ use blktune::app::update::update;
 use blktune::config::theme::Theme;
 use blktune::workload::job::Job;
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use support::chance::until_seen;
 use support::model::{device, presets};
 
 /// Keys of the form, and texts that are typed into a field; some begin as a value.
@@ -94,25 +94,13 @@ fn what_is_started_holds_together_and_writes_to_no_device() {
         draw(&model);
         Ok(())
     };
-    let seen = [
-        (&started, "a start"),
-        (&wrote, "a start of a job that writes"),
-        (&several, "a start of several jobs"),
-        (&unusual, "a start of a job that is no preset's"),
+    let sought = [
+        (&started, 11, "a start"),
+        (&wrote, 11, "a start of a job that writes"),
+        (&several, 11, "a start of several jobs"),
+        (&unusual, 11, "a start of a job that is no preset's"),
     ];
-    // How often chance brings what is to be seen differs, so it goes on until everything was; what can not come never does.
-    for round in 0..20 {
-        let config = ProptestConfig { cases: 50, source_file: Some(file!()), ..ProptestConfig::default() };
-        if let Err(why) = TestRunner::new(config).run(&all, try_it) {
-            panic!("{why}");
-        }
-        if round > 0 && seen.iter().all(|(n, _)| n.get() > 10) {
-            return;
-        }
-    }
-    for (n, what) in seen {
-        assert!(n.get() > 10, "only {} times came {what}", n.get());
-    }
+    until_seen(100, file!(), &all, &sought, try_it);
 }
 
 /// Whether no preset has these jobs.

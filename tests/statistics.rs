@@ -425,7 +425,7 @@ fn decided(v: &Vector) {
     }
     match j.decision {
         Decision::Equivalent { measurable } if !j.identical() => {
-            v.equal(measurable, "measurable_small_difference")
+            v.equal(measurable, "measurable_small_difference");
         }
         Decision::More { at_least_margin } | Decision::Less { at_least_margin } => {
             v.equal(at_least_margin, "at_least_margin");

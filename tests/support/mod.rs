@@ -5,6 +5,7 @@
 // A test that can not set up what it needs fails there and then.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod chance;
 pub mod fixtures;
 pub mod loopdev;
 pub mod model;
