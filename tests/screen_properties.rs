@@ -386,6 +386,9 @@ fn at_the_settings(model: &mut Model) {
     }
 }
 
+/// Messages, sizes to draw at, and whether it is in ASCII and at the settings.
+type Happening = (Vec<Message>, Vec<(u16, u16)>, (bool, bool));
+
 #[test]
 fn nothing_that_happens_breaks_the_screen() {
     let [writes, thrown, again, confirmed, looked] = [const { Cell::new(0u32) }; 5];
@@ -397,7 +400,7 @@ fn nothing_that_happens_breaks_the_screen() {
         prop::collection::vec((1u16..220, 1u16..70), 4),
         any::<(bool, bool)>(),
     );
-    let try_it = |(messages, sizes, (ascii, open)): (Vec<Message>, Vec<(u16, u16)>, (bool, bool))| {
+    let try_it = |(messages, sizes, (ascii, open)): Happening| {
         let mut model = Model::new(Options {
             ascii,
             presets: presets(),
