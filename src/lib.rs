@@ -4,6 +4,7 @@ pub mod app;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod experiment;
 pub mod runtime;
 pub mod sandbox;
 pub mod stats;

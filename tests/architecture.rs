@@ -25,10 +25,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     // L3
     ("trial", &["units", "clock", "sys", "telemetry", "tuning", "workload"]),
     ("experiment", &["units", "clock", "stats", "sys", "telemetry", "tuning", "workload", "trial"]),
+    ("record", &["units", "clock", "stats", "sys", "telemetry", "tuning", "workload", "trial", "experiment"]),
+    ("report", &["units", "stats", "sys", "workload", "trial", "experiment", "record"]),
     ("sandbox", &["units", "clock", "sys"]),
     // L4 and L5: values only, so not even a clock
-    ("app", &["units", "sys", "config", "telemetry", "tuning", "workload", "trial"]),
-    ("ui", &["units", "sys", "config", "telemetry", "tuning", "workload", "trial", "app"]),
+    ("app", &["units", "stats", "sys", "config", "telemetry", "tuning", "workload", "trial", "experiment"]),
+    (
+        "ui",
+        &["units", "stats", "sys", "config", "telemetry", "tuning", "workload", "trial", "experiment", "app"],
+    ),
     // L6
     ("runtime", EVERYTHING),
     ("cli", EVERYTHING),

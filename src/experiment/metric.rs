@@ -1,0 +1,68 @@
+//! What cells are compared by.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A figure of a trial, by the word of `--metric`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Bytes per second of the measured window, all jobs.
+    Throughput,
+    /// I/Os per second of the measured window, all jobs.
+    Iops,
+    /// Mean latency, ns, weighted by I/Os: from the scheduled start in an open loop, else service time.
+    Mean,
+    /// 99th percentile of that latency, ns, of the merged histogram.
+    P99,
+    /// 99.9th percentile, ns.
+    #[serde(rename = "p99_9")]
+    P999,
+    /// Largest latency, ns.
+    Max,
+    /// CPU time of the workers, user and system, seconds per GiB moved.
+    CpuPerGib,
+}
+
+impl Metric {
+    /// All, in the order they are shown.
+    pub const ALL: [Metric; 7] = [
+        Metric::Throughput,
+        Metric::Iops,
+        Metric::Mean,
+        Metric::P99,
+        Metric::P999,
+        Metric::Max,
+        Metric::CpuPerGib,
+    ];
+
+    /// The word on the command line and in JSON.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Metric::Throughput => "throughput",
+            Metric::Iops => "iops",
+            Metric::Mean => "mean",
+            Metric::P99 => "p99",
+            Metric::P999 => "p99_9",
+            Metric::Max => "max",
+            Metric::CpuPerGib => "cpu_per_gib",
+        }
+    }
+
+    /// The metric of that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|m| m.word() == word)
+    }
+
+    /// Whether more is better. Of latencies and of CPU time less is.
+    #[must_use]
+    pub const fn more_is_better(self) -> bool {
+        matches!(self, Metric::Throughput | Metric::Iops)
+    }
+}
+
+/// A trial's figures; one that could not be had, or that too few I/Os support, is missing. All are positive.
+pub type Readings = BTreeMap<Metric, f64>;

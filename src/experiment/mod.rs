@@ -1,0 +1,9 @@
+//! L3: does A beat B here? Cells, their schedule, the conduct of it, and what follows from what was measured.
+//!
+//! `docs/statistics.md` says in plain words what is decided and why. Everything here is pure: time, the queue and
+//! the workload are reached through the bench that is handed in.
+
+pub mod bench;
+pub mod design;
+pub mod metric;
+pub mod trial;
