@@ -3,7 +3,11 @@
 //! `docs/statistics.md` says in plain words what is decided and why. Everything here is pure: time, the queue and
 //! the workload are reached through the bench that is handed in.
 
+pub mod analysis;
 pub mod bench;
 pub mod design;
 pub mod metric;
+pub mod observation;
+pub mod order;
 pub mod trial;
+pub mod verdict;

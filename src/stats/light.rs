@@ -1,11 +1,14 @@
 //! The warning light for the order of trials: whether what ran before influenced what was read.
 
+use serde::{Deserialize, Serialize};
+
 use super::interval::Interval;
 use super::latch::{Latch, Return};
 use super::t_test::Estimate;
 
 /// The light.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Light {
     /// An order effect as large as the margin is ruled out.
     Green,
