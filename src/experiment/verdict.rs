@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::interval::Interval;
-
 /// The word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,6 +52,7 @@ pub struct Unblocked {
 
 /// One candidate against the baseline, on one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools)] // the fields of a document, not the states of something
 pub struct Comparison {
     /// The baseline's name.
     pub baseline: String,
@@ -101,7 +100,7 @@ pub struct Comparison {
     pub hodges_lehmann: Option<RatioInterval>,
     /// Exact signed-rank p value.
     pub wilcoxon_p: Option<f64>,
-    /// The ends of the bootstrap interval (BCa) of the ratio, at `confidence`.
+    /// The ends of the bootstrap interval (`BCa`) of the ratio, at `confidence`.
     pub bca: Option<[f64; 2]>,
     /// The typical block and the mean disagree in direction or by more than half the margin.
     pub typical_and_mean_disagree: bool,
@@ -111,11 +110,4 @@ pub struct Comparison {
     pub unblocked: Option<Unblocked>,
     /// The verdict in words.
     pub sentence: String,
-}
-
-/// The ends of an interval of log ratios, as ratios.
-#[must_use]
-pub(super) fn ratios(log: Interval) -> [f64; 2] {
-    let i = log.exp();
-    [i.lo, i.hi]
 }
