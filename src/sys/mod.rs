@@ -21,6 +21,7 @@ pub mod memory;
 mod mounts;
 pub mod name;
 pub mod page_cache;
+pub mod private;
 pub mod process;
 pub mod process_io;
 pub mod queue;
