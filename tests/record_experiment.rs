@@ -78,7 +78,7 @@ fn a_record_opens_wherever_its_lines_were_cut_off() {
             std::fs::write(place.join(file), &whole[..n]).unwrap();
             let record = Record::open(&place).unwrap();
             let left = &whole[..n];
-            let ended = left.iter().filter(|b| **b == b'\n').count();
+            let ended = left.split_inclusive(|b| *b == b'\n').filter(|l| l.ends_with(b"\n")).count();
             let rest = &left[left.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1)..];
             // A line that lacks nothing but its end says all that it has to.
             let said = usize::from(serde_json::from_slice::<Value>(rest).is_ok());
@@ -141,7 +141,7 @@ fn what_a_later_version_adds_is_passed_over_and_rubbish_is_counted() {
     add("summary.json", r#"{"applause": [1],"#);
     let mut trials = std::fs::OpenOptions::new().append(true).open(place.join("trials.jsonl")).unwrap();
     writeln!(trials, "[]\n{{\"number\": \"x\"}}\n\u{1b}[2J\n{}", "[".repeat(100_000)).unwrap();
-    trials.write_all(&[b'x'; 5 << 20]).unwrap();
+    trials.write_all(&vec![b'x'; 5 << 20]).unwrap();
     writeln!(trials).unwrap();
     let record = Record::open(&place).unwrap();
     assert_eq!(record.trials.len(), 2);
@@ -291,7 +291,7 @@ fn a_writer_that_is_killed_leaves_a_record() {
         let record = Record::open(&place).unwrap();
         assert!(record.cut_off());
         let written = std::fs::read(place.join("trials.jsonl")).unwrap();
-        assert_eq!(record.trials.len(), written.iter().filter(|b| **b == b'\n').count());
+        assert_eq!(record.trials.len(), written.split(|b| *b == b'\n').count() - 1);
         for ((read, _), planned) in record.trials.iter().zip(plan().iter().cycle()) {
             assert_eq!(*read, trial(planned));
         }

@@ -71,13 +71,13 @@ pub fn trial(plan: &PlannedTrial) -> Trial {
         (Metric::P99, 3.1e9 / iops),
     ]);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // some tens of thousands
-    let ios = (iops * 8.0) as u64;
+    let done = (iops * 8.0) as u64;
     Trial {
         plan: plan.clone(),
         started_s: (n - 1.0) * 11.25,
         window_s: 8.000_123,
-        ios,
-        bytes: ios * 8192,
+        ios: done,
+        bytes: done * 8192,
         readings,
         findings: Vec::new(),
         warnings: Vec::new(),
