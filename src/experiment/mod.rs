@@ -16,6 +16,7 @@ pub mod limits;
 pub mod metric;
 pub mod observation;
 pub mod order;
+pub mod plan;
 pub mod sense;
 pub mod trial;
 pub mod verdict;
