@@ -6,6 +6,7 @@
 pub mod analysis;
 pub mod bench;
 pub mod design;
+pub mod measured;
 pub mod metric;
 pub mod observation;
 pub mod order;
