@@ -105,8 +105,8 @@ fn slices(series: &Series, window_s: f64) -> Vec<f64> {
     if step <= 0.0 || window_s <= 0.0 {
         return Vec::new();
     }
+    // Below the number of tenths of a trial.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    // below the number of tenths of a trial
     let times = (step / SLICE).round().max(1.0) as usize;
     let mut out = Vec::new();
     let mut at = 0.0;
