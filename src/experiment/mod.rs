@@ -13,6 +13,7 @@ pub mod estimate;
 pub mod factor;
 pub mod jobs;
 pub mod limits;
+pub mod measured;
 pub mod metric;
 pub mod observation;
 pub mod order;
