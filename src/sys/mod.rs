@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod chain;
 pub mod cpu;
 pub mod device;
+pub mod device_lock;
 pub mod diskstats;
 pub mod elsewhere;
 #[cfg(debug_assertions)]
