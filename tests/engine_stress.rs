@@ -90,6 +90,36 @@ fn stopped_at_any_moment_nothing_is_lost() {
     }
 }
 
+/// Descriptors of this process that are of the file.
+fn open_descriptors(file: &std::fs::Metadata) -> usize {
+    use std::os::unix::fs::MetadataExt;
+    let of = |fd: std::io::Result<std::fs::DirEntry>| std::fs::metadata(fd.ok()?.path()).ok();
+    let all = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(of);
+    all.filter(|m| (m.dev(), m.ino()) == (file.dev(), file.ino())).count()
+}
+
+#[test]
+fn stopped_before_its_start_a_run_has_let_go_of_the_target() {
+    let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    file.as_file().set_len(64 << 20).unwrap();
+    let target = Target::open(&SysRoot::host(), file.path()).unwrap().unwrap();
+    let before = open_descriptors(&file.as_file().metadata().unwrap());
+    for engine in ENGINES {
+        let job = job(&format!("engine={engine} numjobs=8 iodepth=128 direct=false"));
+        for _ in 0..10 {
+            let e = run_trial(
+                &SysRoot::host(),
+                std::slice::from_ref(&job),
+                &target,
+                &AtomicBool::new(true),
+                &mut |_| {},
+            );
+            assert!(matches!(e, Err(RunError::Stopped)), "{engine}");
+            assert_eq!(open_descriptors(&file.as_file().metadata().unwrap()), before, "{engine}");
+        }
+    }
+}
+
 #[test]
 fn a_device_that_fails_ends_the_run_with_the_offset_and_the_reason() {
     for engine in ENGINES {
