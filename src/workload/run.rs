@@ -150,8 +150,8 @@ fn choose(job: &Job, warnings: &mut Vec<String>) -> Result<EngineChoice, RunErro
         }
         EngineKind::Null => Ok(EngineChoice::Null),
         EngineKind::IoUring => match io_uring::probe() {
-            Ok(setup) => Ok(EngineChoice::Uring { setup, depth: job.iodepth }),
-            Err(e) if job.engine_required => Err(RunError::NoEngine(e)),
+            Ok(setup) => Ok(EngineChoice::Uring { setup, depth: job.iodepth, polled: job.hipri }),
+            Err(e) if job.engine_required || job.hipri => Err(RunError::NoEngine(e)),
             Err(e) => {
                 warnings.push(format!(
                     "io_uring is not available here ({e}): psync was used instead, with one I/O in flight instead of {}",
@@ -170,9 +170,10 @@ fn engine_words(jobs: &[Job], choices: &[EngineChoice], registered: Option<&str>
         .map(|choice| match choice {
             EngineChoice::Psync => "psync".to_owned(),
             EngineChoice::Null => "null: no I/O was issued".to_owned(),
-            EngineChoice::Uring { setup, depth } => {
+            EngineChoice::Uring { setup, depth, polled } => {
                 let registered = registered.unwrap_or("nothing registered");
-                format!("io_uring, iodepth {depth}, {}, {registered}", setup.words())
+                let polled = if *polled { "polled (IOPOLL), " } else { "" };
+                format!("io_uring, iodepth {depth}, {polled}{}, {registered}", setup.words())
             }
         })
         .collect();
