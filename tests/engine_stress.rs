@@ -178,6 +178,28 @@ fn a_device_that_becomes_smaller_fails_by_name() {
     }
 }
 
+#[test]
+fn a_device_that_becomes_larger_is_measured_as_it_was() {
+    for engine in ENGINES {
+        let Some(device) = loop_device(16) else { return };
+        let target = on(&device);
+        let mut job = job(&format!("engine={engine} iodepth=16 direct=true"));
+        job.set("runtime=1s").unwrap();
+        job.set("size=16m").unwrap();
+        let mut grown = false;
+        let result = run_trial(&SysRoot::host(), &[job], &target, &AtomicBool::new(false), &mut |_| {
+            if !grown {
+                device.backing_file().set_len(32 << 20).unwrap();
+                set_capacity(&device);
+                grown = true;
+            }
+        });
+        let trial = result.unwrap_or_else(|e| panic!("{engine}: {e}"));
+        assert_eq!((grown, trial.total.errors()), (true, 0), "{engine}");
+        assert_eq!(trial.device.unwrap().read_bytes, trial.total.read.bytes, "{engine}");
+    }
+}
+
 /// `losetup --set-capacity`: the device takes the size that its file has now.
 fn set_capacity(device: &LoopDevice) {
     let done =

@@ -338,6 +338,10 @@ impl Target {
         let fd = match rustix::fs::open(&self.reopen, flags | OFlags::CLOEXEC, Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::INVAL) if job.direct => return Err(TargetError::NoDirect(self.shown.clone())),
+            // Some drivers tell it to those alone who open for writing: a DVD.
+            Err(Errno::ROFS) if self.guard.is_some() => {
+                return Err(Refusal::ReadOnly(self.shown.clone()).into());
+            }
             Err(e) => return Err(TargetError::Open(self.shown.clone(), e.into())),
         };
         // The number may be another device's by now.

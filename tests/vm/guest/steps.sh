@@ -156,7 +156,7 @@ step_write() {
     content=$(content)
     armed write
     if [ -n "$(ls "/sys/block/$dev/holders")" ]; then refused 'in use'; return; fi
-    if [ "$(cat "/sys/block/$dev/ro")" = 1 ]; then refused read-only; return; fi
+    if [ "$(cat "/sys/block/$dev/ro")" = 1 ] || [ "$kind" = optical ]; then refused read-only; return; fi
     ended 0 || return
     as_counted write || return
     [ "$(jq -r .wrote_device "$answer")" = "$dev" ] || { echo "no wrote_device: $(jq .wrote_device "$answer")"; return 1; }
