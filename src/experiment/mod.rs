@@ -4,10 +4,21 @@
 //! the workload are reached through the bench that is handed in.
 
 pub mod analysis;
+pub mod asked;
 pub mod bench;
+pub mod calibration;
+pub mod cells;
 pub mod design;
+pub mod estimate;
+pub mod factor;
+pub mod jobs;
+pub mod limits;
+pub mod measured;
 pub mod metric;
 pub mod observation;
 pub mod order;
+pub mod plan;
+pub mod sense;
 pub mod trial;
 pub mod verdict;
+pub mod weak;
