@@ -152,7 +152,7 @@ interrupts() { awk '/nvme/ { for (i = 2; i < 4; i++) n += $i } END { print n + 0
 # A write that is armed: done, if nobody uses the device; else refused, and not a byte of it changes.
 step_write() {
     # Random places are no order that its zones take.
-    [ "$(q zoned 2>/dev/null || echo none)" = none ] || return 77
+    [ "$(q zoned 2>/dev/null || echo none)" = none ] || { echo 'zones take writes in their order only'; return 77; }
     content=$(content)
     armed write
     if [ -n "$(ls "/sys/block/$dev/holders")" ]; then refused 'in use'; return; fi
