@@ -6,7 +6,7 @@
 #[allow(dead_code)] // faults that only the tests of settings need
 mod fake;
 #[path = "../support/fixtures.rs"]
-#[allow(dead_code)] // trees are all that is wanted here
+#[allow(dead_code, unreachable_pub)] // shared by other tests; trees are all that is wanted here
 mod fixtures;
 
 mod conduct;
