@@ -11,6 +11,8 @@ use blktune::units::Bytes;
 
 use super::made::{Made, Nature};
 
+type Flaw = fn(&mut Measured);
+
 fn clean() -> Measured {
     Made::new(Nature::default(), 1).measure(&[], &AtomicBool::new(false)).unwrap()
 }
@@ -29,7 +31,6 @@ fn set(state: &mut QueueState, name: &str, value: &str) {
 #[test]
 fn each_flaw_is_found_by_its_gate_alone() {
     assert_eq!(found(|_| {}), []);
-    type Flaw = fn(&mut Measured);
     let cases: [(Gate, bool, &str, Flaw); 13] = [
         (Gate::G1, true, "read_ahead_kb changed from 64 to 128 during", |m| {
             set(&mut m.settings.1, "read_ahead_kb", "128");
