@@ -61,7 +61,7 @@ impl Made {
         Self { queue, start, clock, spoil: None, put_back: 0, nature, chance, trials: 0, latched: false }
     }
 
-    #[allow(clippy::cast_precision_loss)]
+    #[allow(clippy::cast_precision_loss)] // made-up figures, far below the limits of either type
     fn uniform(&mut self) -> f64 {
         ((self.chance.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
@@ -102,7 +102,7 @@ impl Bench for Made {
         Ok(())
     }
 
-    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // made-up figures, far below the limits of either type
     fn measure(&mut self, _: &[Job], _: &AtomicBool) -> Result<Measured, BenchError> {
         let before = self.queue.read();
         let candidate = before.effective("scheduler").as_deref() == Some("bfq");
