@@ -54,7 +54,9 @@ impl CellStates {
     pub fn writes(&self, cell: Option<usize>, now: &QueueState) -> Writes {
         let levels = self.levels(cell);
         match (self.isolation, cell) {
-            (Isolation::Isolated, _) | (_, None) => Writes { settled: self.full(levels), bare: Vec::new() },
+            (Isolation::Isolated, _) | (_, None) => {
+                Writes { settled: needed(self.full(levels), levels, now), bare: Vec::new() }
+            }
             (Isolation::SideEffects, Some(_)) => {
                 Writes { settled: needed(self.full(&[]), &[], now), bare: differing(levels, &self.start) }
             }

@@ -1,0 +1,119 @@
+//! How it is conducted: repeats and their limits, stops, what is put back.
+
+use blktune::experiment::bench::BenchError;
+use blktune::experiment::conductor::Conductor;
+use blktune::experiment::event::{Ending, Event};
+use blktune::experiment::trial::Role;
+use blktune::tuning::control::QueueControl as _;
+
+use super::made::{Made, Nature, go_on, question, run};
+
+const QUIET: Nature = Nature { noise: 0.01, effect: 0.0, drift: 0.0, latch: 0.0, first: 0.0 };
+
+#[test]
+fn stopped_at_any_event_settings_are_back_and_finished_trials_kept() {
+    let design = question("randread-4k", 42, |_| {});
+    let mut bench = Made::new(QUIET, 1);
+    let (_, whole, events) = run(design.clone(), &mut bench, None);
+    assert_eq!(whole.ending, Ending::Decided);
+    for at in 0..events.len() {
+        let mut bench = Made::new(QUIET, 1);
+        let (conductor, conducted, told) = run(design.clone(), &mut bench, Some(at));
+        assert_eq!(bench.put_back, 1, "event {at}");
+        assert_eq!(bench.queue.read(), bench.start, "event {at}");
+        assert!(matches!(told.last(), Some(Event::Ended { .. })), "event {at}");
+        let done = told.iter().filter(|e| matches!(e, Event::TrialDone { .. })).count();
+        assert_eq!(conductor.trials().len(), done, "event {at}");
+        assert!(matches!(conducted.ending, Ending::Stopped | Ending::Decided), "event {at}: {conducted:?}");
+    }
+}
+
+#[test]
+fn a_rewritten_scheduler_voids_its_block_which_is_repeated_in_its_place() {
+    let mut bench = Made::new(QUIET, 1);
+    bench.spoil = Some(Box::new(|n, queue, _| {
+        if n == 6 {
+            queue.foreign("scheduler", "kyber");
+        }
+        Ok(())
+    }));
+    let (conductor, conducted, events) = run(question("randread-4k", 42, |_| {}), &mut bench, None);
+    assert_eq!(conducted.ending, Ending::Decided, "{conducted:?}");
+    let void = events.iter().find_map(|e| match e {
+        Event::BlockVoid { block, reason, left, .. } => Some((*block, reason.clone(), *left)),
+        _ => None,
+    });
+    let (block, reason, left) = void.unwrap();
+    assert_eq!((block, left), (1, 2));
+    assert!(
+        reason.contains("scheduler changed from") && reason.contains("is tuned, a udev rule"),
+        "{reason}"
+    );
+    let again: Vec<_> =
+        conductor.trials().iter().filter(|t| t.plan.block == Some(1) && t.plan.attempt == 2).collect();
+    assert_eq!(again.len(), 5);
+    assert_eq!(again[0].plan.role, Role::LeadIn);
+}
+
+#[test]
+fn repeats_have_their_limit() {
+    let mut bench = Made::new(QUIET, 1);
+    bench.spoil = Some(Box::new(|n, _, m| {
+        // The seed begins with the candidate: its lead-in, then one of the baseline, then two lead-ins.
+        m.errors = u64::from([4, 7, 8, 9].contains(&n));
+        Ok(())
+    }));
+    let (_, conducted, events) = run(question("randread-4k", 42, |_| {}), &mut bench, None);
+    assert_eq!(conducted.ending, Ending::Invalid);
+    let repeats = events.iter().filter(|e| matches!(e, Event::BlockVoid { .. })).count();
+    assert_eq!(repeats, 3);
+    assert!(conducted.reason.contains("4 blocks were void, more than 3"), "{}", conducted.reason);
+    assert_eq!(bench.queue.read(), bench.start);
+}
+
+#[test]
+fn failures_of_one_cell_alone_are_no_accident() {
+    let mut bench = Made::new(QUIET, 1);
+    bench.spoil = Some(Box::new(|_, queue, m| {
+        m.errors = u64::from(queue.get("scheduler") == "bfq");
+        Ok(())
+    }));
+    let (conductor, conducted, _) = run(question("randread-4k", 42, |_| {}), &mut bench, None);
+    assert_eq!(conducted.ending, Ending::Invalid);
+    assert!(conducted.reason.contains("failures follow one cell: 3 trials of bfq"), "{}", conducted.reason);
+    assert!(conductor.circumstances().invalid.is_some());
+}
+
+#[test]
+fn a_device_that_goes_away_ends_it_and_finished_blocks_are_gone_on_with() {
+    let design = question("randread-4k", 42, |_| {});
+    let mut bench = Made::new(QUIET, 1);
+    bench.spoil =
+        Some(Box::new(
+            |n, _, _| {
+                if n == 16 { Err(BenchError::Gone("vdb is gone".to_owned())) } else { Ok(()) }
+            },
+        ));
+    let (conductor, conducted, _) = run(design.clone(), &mut bench, None);
+    assert_eq!((conducted.ending, bench.put_back), (Ending::Gone, 1));
+    // Three before, two blocks of five, and two of the third.
+    assert_eq!(conductor.trials().len(), 15);
+    let mut bench = Made::new(QUIET, 2);
+    let mut resumed = Conductor::resume(design, bench.start.clone(), conductor.trials().to_vec());
+    let (conducted, _) = go_on(&mut resumed, &mut bench, None);
+    assert_eq!(conducted.ending, Ending::Decided);
+    let next = &resumed.trials()[15].plan;
+    assert_eq!((next.number, next.role, next.block, next.attempt), (16, Role::LeadIn, Some(3), 2));
+    assert_eq!(resumed.trials().iter().filter(|t| t.plan.role == Role::BaselineBefore).count(), 3);
+}
+
+#[test]
+fn a_workload_that_writes_gets_at_most_25_rounds_to_become_steady() {
+    for (drift, rounds, steady) in [(0.0, 5, true), (0.2, 25, false)] {
+        let mut bench = Made::new(Nature { drift, noise: 0.001, ..QUIET }, 1);
+        let (conductor, _, events) = run(question("randwrite-4k", 42, |_| {}), &mut bench, None);
+        assert!(events.contains(&Event::Preconditioned { rounds, steady }), "{drift}");
+        let said = conductor.circumstances().remarks.iter().any(|r| r.contains("not steady after 25"));
+        assert_eq!(said, !steady);
+    }
+}

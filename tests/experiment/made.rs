@@ -1,0 +1,189 @@
+//! A made-up bench: a queue that behaves as the kernel's, under the real writing of settings, and a device with noise, drift,
+//! carry-over, a latch and stalls. Time is a manual clock.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use blktune::clock::ManualClock;
+use blktune::experiment::asked::{Asked, design};
+use blktune::experiment::bench::{Bench, BenchError, Measured, Moved, Passage};
+use blktune::experiment::conductor::Conductor;
+use blktune::experiment::design::Design;
+use blktune::experiment::drive::{Conducted, conduct};
+use blktune::experiment::event::Event;
+use blktune::experiment::metric::Metric;
+use blktune::stats::splitmix64::SplitMix64;
+use blktune::sys::name::KernelName;
+use blktune::sys::queue::QueueState;
+use blktune::tuning::apply::apply;
+use blktune::tuning::change::Change;
+use blktune::tuning::control::QueueControl as _;
+use blktune::units::{Bytes, Nanos};
+use blktune::workload::job::Job;
+
+use super::fake::FakeQueue;
+
+/// How the device behaves; shares in log units.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Nature {
+    /// Of a trial.
+    pub(crate) noise: f64,
+    /// Of the candidate.
+    pub(crate) effect: f64,
+    /// Of each trial upon the last.
+    pub(crate) drift: f64,
+    /// From the first trial of the candidate on.
+    pub(crate) latch: f64,
+    /// Of the very first trial.
+    pub(crate) first: f64,
+}
+
+type Spoil = Box<dyn FnMut(usize, &FakeQueue, &mut Measured) -> Result<(), BenchError>>;
+
+pub(crate) struct Made {
+    pub(crate) queue: FakeQueue,
+    pub(crate) start: QueueState,
+    pub(crate) clock: ManualClock,
+    pub(crate) spoil: Option<Spoil>,
+    pub(crate) put_back: usize,
+    nature: Nature,
+    chance: SplitMix64,
+    trials: usize,
+    latched: bool,
+}
+
+impl Made {
+    pub(crate) fn new(nature: Nature, seed: u64) -> Self {
+        let queue = FakeQueue::new();
+        let start = queue.read();
+        let chance = SplitMix64::new(seed ^ 0x5eed);
+        let clock = ManualClock::default();
+        Self { queue, start, clock, spoil: None, put_back: 0, nature, chance, trials: 0, latched: false }
+    }
+
+    #[allow(clippy::cast_precision_loss)] // made-up figures, far below the limits of either type
+    fn uniform(&mut self) -> f64 {
+        ((self.chance.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        let (u, v) = (self.uniform(), self.uniform());
+        (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    }
+
+    fn write(&self, changes: &[Change]) -> Result<QueueState, BenchError> {
+        let done = apply(&self.queue, &KernelName::new("vdb").unwrap(), changes, &mut |_, _| Ok(()));
+        done.why.map_or(Ok(done.after), |why| Err(BenchError::Refused(why)))
+    }
+}
+
+impl Bench for Made {
+    fn settings(&mut self) -> QueueState {
+        self.queue.read()
+    }
+
+    fn drain(&mut self, _: &AtomicBool) -> Result<(), BenchError> {
+        Ok(())
+    }
+
+    fn apply(&mut self, changes: &[Change]) -> Result<QueueState, BenchError> {
+        self.write(changes)
+    }
+
+    fn write_bare(&mut self, changes: &[Change]) -> Result<QueueState, BenchError> {
+        for c in changes {
+            self.queue.write(&c.name, &c.requested).map_err(|e| BenchError::Refused(e.to_string()))?;
+        }
+        Ok(self.queue.read())
+    }
+
+    fn settle(&mut self, time: Duration, _: &AtomicBool) -> Result<(), BenchError> {
+        self.clock.advance(time.into());
+        Ok(())
+    }
+
+    #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // made-up figures, far below the limits of either type
+    fn measure(&mut self, _: &[Job], _: &AtomicBool) -> Result<Measured, BenchError> {
+        let before = self.queue.read();
+        let candidate = before.effective("scheduler").as_deref() == Some("bfq");
+        self.latched |= candidate;
+        let n = self.nature;
+        let of = |yes: bool, share: f64| if yes { share } else { 0.0 };
+        let log = n.noise * self.normal()
+            + of(candidate, n.effect)
+            + of(self.latched, n.latch)
+            + of(self.trials == 0, n.first)
+            + n.drift * self.trials as f64;
+        let bytes_per_s = 500e6 * log.exp();
+        let moved = Moved { read: Bytes((bytes_per_s * 8.0) as u64), written: Bytes(0) };
+        self.clock.advance(Nanos(10 * Nanos::SECOND.0));
+        let mut measured = Measured {
+            window_s: 8.0,
+            ios: moved.read.0 / 4096,
+            readings: [(Metric::Throughput, bytes_per_s), (Metric::Iops, bytes_per_s / 4096.0)].into(),
+            engine: moved,
+            device: Some(moved),
+            passage: Passage::Direct,
+            errors: 0,
+            slices: vec![bytes_per_s; 80],
+            engine_cpu: Some(0.4),
+            stolen: Some(0.0),
+            heat: None,
+            asleep_s: 0.0,
+            settings: (before.clone(), before),
+            id: None,
+            size: None,
+            warnings: Vec::new(),
+            detail: serde_json::Value::Null,
+        };
+        self.trials += 1;
+        if let Some(mut spoil) = self.spoil.take() {
+            let spoiled = spoil(self.trials, &self.queue, &mut measured);
+            self.spoil = Some(spoil);
+            spoiled?;
+            measured.settings.1 = self.queue.read();
+        }
+        Ok(measured)
+    }
+
+    fn put_back(&mut self) -> Vec<String> {
+        self.put_back += 1;
+        let wanted: Vec<Change> = ["scheduler", "nr_requests", "read_ahead_kb"]
+            .map(|n| Change { name: n.to_owned(), requested: self.start.effective(n).unwrap() })
+            .to_vec();
+        self.write(&wanted).map_or_else(|e| vec![e.to_string()], |_| Vec::new())
+    }
+}
+
+pub(crate) fn question(job: &str, seed: u64, change: impl FnOnce(&mut Asked)) -> Design {
+    let factors = vec!["scheduler=none,bfq".to_owned()];
+    let mut asked = Asked { factors, ..Asked::new("vdb", job, seed) };
+    change(&mut asked);
+    design(&asked, &FakeQueue::new().read()).unwrap().design
+}
+
+/// Conducts to the end. `stop_at` is the event, counted from 0, at which it is told to stop.
+pub(crate) fn run(
+    design: Design,
+    bench: &mut Made,
+    stop_at: Option<usize>,
+) -> (Conductor, Conducted, Vec<Event>) {
+    let mut conductor = Conductor::new(design, bench.start.clone());
+    let (conducted, events) = go_on(&mut conductor, bench, stop_at);
+    (conductor, conducted, events)
+}
+
+pub(crate) fn go_on(
+    conductor: &mut Conductor,
+    bench: &mut Made,
+    stop_at: Option<usize>,
+) -> (Conducted, Vec<Event>) {
+    let stop = AtomicBool::new(false);
+    let mut events = Vec::new();
+    let clock = std::mem::take(&mut bench.clock);
+    let conducted = conduct(conductor, bench, &clock, &stop, &mut |e| {
+        stop.fetch_or(stop_at == Some(events.len()), std::sync::atomic::Ordering::Relaxed);
+        events.push(e.clone());
+    });
+    (conducted, events)
+}
