@@ -5,9 +5,15 @@
 
 pub mod analysis;
 pub mod bench;
+mod blocks;
 pub mod design;
+mod figures;
+mod judging;
 pub mod metric;
 pub mod observation;
 pub mod order;
+pub mod sentence;
+pub mod table;
 pub mod trial;
 pub mod verdict;
+mod warnings;
