@@ -5,6 +5,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod experiment;
+pub mod record;
 pub mod runtime;
 pub mod sandbox;
 pub mod stats;

@@ -10,17 +10,16 @@ use super::outcome::{CommandResult, Failure};
 use super::output;
 use super::progress_line::ProgressLine;
 use super::run_text::describe;
-use crate::sys::attr::clean;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::trial::result::TrialResult;
 use crate::trial::{self, foreign};
+use crate::workload::assemble::assemble;
 use crate::workload::guard::{Arming, Refusal};
 use crate::workload::job::Job;
 use crate::workload::keys::JobError;
 use crate::workload::live::Progress;
 use crate::workload::outcome::RunError;
-use crate::workload::preset::{self, PRESETS};
 use crate::workload::scratch;
 use crate::workload::target::{Target, TargetError, TargetKind};
 
@@ -68,7 +67,7 @@ pub fn run(args: &RunArgs, root: &SysRoot, instead: Option<&str>, stop: &Arc<Ato
             "run: a captured tree (--sysroot) can be looked at, not measured".to_owned(),
         ));
     }
-    let jobs = jobs(args)?;
+    let jobs = assemble(&args.job, &args.set).map_err(|e| Failure::Usage(e.to_string()))?;
     let mut line = ProgressLine::new(jobs.len());
     let result = measure(args, root, instead, &jobs, stop, &mut line);
     line.clear();
@@ -88,40 +87,6 @@ pub fn run(args: &RunArgs, root: &SysRoot, instead: Option<&str>, stop: &Arc<Ato
 
 fn stopped() -> Failure {
     Failure::Signal(2)
-}
-
-/// The preset's jobs with what `--set` changes: a key of all of them, or of one (`writer.rate=10m`).
-fn jobs(args: &RunArgs) -> Result<Vec<Job>, Failure> {
-    let Some(preset) = preset::find(&args.job) else {
-        let names: Vec<&str> = PRESETS.iter().map(|p| p.name).collect();
-        return Err(Failure::Usage(format!(
-            "no job called {:?}; the presets are {} (job files are not supported yet)",
-            clean(args.job.as_bytes()),
-            names.join(", ")
-        )));
-    };
-    let mut jobs = preset.jobs();
-    for assignment in &args.set {
-        set(&mut jobs, assignment)?;
-    }
-    jobs.iter().try_for_each(Job::check).map_err(usage)?;
-    Ok(jobs)
-}
-
-fn set(jobs: &mut [Job], assignment: &str) -> Result<(), Failure> {
-    let key = assignment.split('=').next().unwrap_or_default();
-    if let Some((name, _)) = key.split_once('.') {
-        let names: Vec<String> = jobs.iter().map(|j| j.name.clone()).collect();
-        let Some(job) = jobs.iter_mut().find(|j| j.name == name) else {
-            let name = clean(name.as_bytes());
-            return Err(Failure::Usage(format!(
-                "--set: no job {name:?} here; there is {}",
-                names.join(", ")
-            )));
-        };
-        return job.set(&assignment[name.len() + 1..]).map_err(usage);
-    }
-    jobs.iter_mut().try_for_each(|job| job.set(assignment)).map_err(usage)
 }
 
 #[allow(clippy::needless_pass_by_value)] // the shape map_err wants

@@ -4,16 +4,27 @@
 //! the workload are reached through the bench that is handed in.
 
 pub mod analysis;
+pub mod asked;
 pub mod bench;
 mod blocks;
+pub mod calibration;
+pub mod cells;
 pub mod design;
+pub mod estimate;
+pub mod factor;
 mod figures;
+pub mod jobs;
 mod judging;
+pub mod limits;
+pub mod measured;
 pub mod metric;
 pub mod observation;
 pub mod order;
+pub mod plan;
+pub mod sense;
 pub mod sentence;
 pub mod table;
 pub mod trial;
 pub mod verdict;
 mod warnings;
+pub mod weak;

@@ -222,21 +222,21 @@ pub(super) fn range(log: Interval) -> String {
     format!("{}…{} %", signed(log.lo), signed(log.hi))
 }
 
-/// The same with two decimals, for what adds up over many trials.
+/// A log quantity as a signed percentage with two decimals, for what adds up over many trials: `+0.20 %`.
 #[must_use]
-pub(super) fn fine_percent(log: f64) -> String {
+pub fn share(log: f64) -> String {
     format!("{} %", rounded(log, 2))
 }
 
-/// Both ends with two decimals.
+/// Both ends of such an interval.
 #[must_use]
-pub(super) fn fine_range(log: Interval) -> String {
-    format!("{}…{} %", rounded(log.lo, 2), rounded(log.hi, 2))
+pub fn shares(lo: f64, hi: f64) -> String {
+    format!("{}…{} %", rounded(lo, 2), rounded(hi, 2))
 }
 
 /// A share without sign or needless zeros: `3 %`, `98.3 %`.
 #[must_use]
-pub(super) fn margin(share: f64) -> String {
+pub fn margin(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);
     format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }

@@ -7,7 +7,6 @@ use super::order::Order;
 use super::sentence;
 use super::trial::Role;
 use super::verdict::Comparison;
-use crate::stats::interval::Interval;
 use crate::stats::outlier::outliers;
 use crate::stats::summary::median;
 use crate::units::three_digits;
@@ -54,11 +53,12 @@ fn drift(question: &Question, order: &Order) -> Option<String> {
     if total.ln_1p().abs() <= question.theta() {
         return None;
     }
-    let interval = order.drift_per_trial_ci.map(|[lo, hi]| Interval { lo, hi });
-    let interval = interval.map_or_else(String::new, |i| format!(" (95 % CI {})", sentence::fine_range(i)));
+    let interval = order.drift_per_trial_ci;
+    let interval =
+        interval.map_or_else(String::new, |[lo, hi]| format!(" (95 % CI {})", sentence::shares(lo, hi)));
     Some(format!(
         "Readings drift by {} a trial{interval}, {} over all trials; the blocks cancel it.",
-        sentence::fine_percent(slope),
+        sentence::share(slope),
         sentence::percent(total.ln_1p())
     ))
 }

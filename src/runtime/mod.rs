@@ -10,6 +10,7 @@ pub mod hold;
 pub mod inbox;
 pub mod input;
 pub mod keeper;
+pub mod kernel_bench;
 pub mod outside;
 pub mod record_reader;
 pub mod recorder;

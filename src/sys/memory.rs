@@ -55,14 +55,7 @@ impl Memory {
     }
 
     fn parse(text: &str) -> Self {
-        let sizes: HashMap<&str, Bytes> = text
-            .lines()
-            .filter_map(|line| {
-                let (name, rest) = line.split_once(':')?;
-                let kib = rest.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-                Some((name, Kib(kib).sectors().bytes()))
-            })
-            .collect();
+        let sizes = sizes(text);
         let of = |name| sizes.get(name).copied();
         Self {
             total_bytes: of("MemTotal"),
@@ -72,6 +65,42 @@ impl Memory {
                 .map(|(all, free)| Bytes(all.0.saturating_sub(free.0))),
         }
     }
+}
+
+/// What was written by programs and is on no device yet, of the whole host (`/proc/meminfo`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unwritten {
+    /// Waits to be written back.
+    pub dirty: Bytes,
+    /// Is being written back.
+    pub under_writeback: Bytes,
+}
+
+impl Unwritten {
+    /// Reads both; what can not be read is taken for nothing.
+    #[must_use]
+    pub fn read(root: &SysRoot) -> Self {
+        let text = std::fs::read_to_string(root.proc("meminfo")).unwrap_or_default();
+        let sizes = sizes(&text);
+        let of = |name| sizes.get(name).copied().unwrap_or_default();
+        Self { dirty: of("Dirty"), under_writeback: of("Writeback") }
+    }
+
+    /// Together.
+    #[must_use]
+    pub const fn all(&self) -> Bytes {
+        Bytes(self.dirty.0.saturating_add(self.under_writeback.0))
+    }
+}
+
+fn sizes(text: &str) -> HashMap<&str, Bytes> {
+    text.lines()
+        .filter_map(|line| {
+            let (name, rest) = line.split_once(':')?;
+            let kib = rest.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+            Some((name, Kib(kib).sectors().bytes()))
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -91,7 +120,7 @@ mod tests {
         put("sys/vm/dirty_background_bytes", "1048576\n");
         put(
             "meminfo",
-            "MemTotal:        8123456 kB\nHugePages_Total:       0\nSwapTotal:  2048 kB\nSwapFree: 1024 kB\n",
+            "MemTotal:        8123456 kB\nHugePages_Total:       0\nSwapTotal:  2048 kB\nSwapFree: 1024 kB\nDirty: 12 kB\nWriteback: 4 kB\nWritebackTmp: 9 kB\n",
         );
         let limits = DirtyLimits::read(&root);
         assert_eq!((limits.ratio_pct, limits.bytes), (Some(20), Some(Bytes(0))));
@@ -99,6 +128,7 @@ mod tests {
         let memory = Memory::read(&root);
         assert_eq!(memory.total_bytes, Some(Bytes(8_123_456 * 1024)));
         assert_eq!(memory.swap_used_bytes, Some(Bytes(1 << 20)));
+        assert_eq!(Unwritten::read(&root).all(), Bytes(16 << 10));
     }
 
     proptest! {

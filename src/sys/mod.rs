@@ -5,6 +5,7 @@ pub mod cgroup;
 pub mod chain;
 pub mod cpu;
 pub mod device;
+pub mod device_lock;
 pub mod diskstats;
 pub mod elsewhere;
 #[cfg(debug_assertions)]
@@ -21,6 +22,7 @@ pub mod memory;
 mod mounts;
 pub mod name;
 pub mod page_cache;
+pub mod private;
 pub mod process;
 pub mod process_io;
 pub mod queue;

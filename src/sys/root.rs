@@ -145,6 +145,12 @@ impl SysRoot {
         self.base.join("run/blktune")
     }
 
+    /// `/run/udev/queue`, which is there while udev has events to work on (`systemd-udevd.service(8)`).
+    #[must_use]
+    pub fn udev_queue(&self) -> PathBuf {
+        self.base.join("run/udev/queue")
+    }
+
     /// The host's own node for `name`, to be opened.
     #[must_use]
     pub fn loop_control() -> PathBuf {

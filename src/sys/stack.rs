@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::attr;
+use super::device::DevNum;
 use super::name::KernelName;
 use super::root::SysRoot;
 
@@ -38,6 +39,13 @@ pub fn whole_stack(root: &SysRoot, whole: &KernelName) -> Vec<KernelName> {
         }
     }
     seen
+}
+
+/// The whole device that a number (`st_dev` of a file) stands for; None where a file system has no device of its own.
+#[must_use]
+pub fn whole_of_number(root: &SysRoot, number: DevNum) -> Option<KernelName> {
+    let dir = std::fs::canonicalize(root.dev_block(number.major, number.minor)).ok()?;
+    Some(whole_of(root, KernelName::new(dir.file_name()?.to_str()?)?))
 }
 
 fn add(seen: &mut Vec<KernelName>, more: Vec<KernelName>) {

@@ -108,6 +108,12 @@ pub fn check(root: &SysRoot, jobs: &[Job]) -> Result<(), RunError> {
     Ok(())
 }
 
+/// What a trial's facts say of heat or of a link that became slower, in a sentence; None if nothing.
+#[must_use]
+pub fn heat(host: &HostFacts) -> Option<String> {
+    warnings::link::throttling(&host.devices)
+}
+
 fn no_right(e: &crate::sys::attr::AttrError) -> RunError {
     RunError::NotPermitted(format!(
         "drop_caches=system: {e}; nothing was started; drop_caches=true drops the target's pages only and needs no right"

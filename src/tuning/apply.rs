@@ -62,13 +62,88 @@ pub fn apply(
     changes: &[Change],
     before_writing: &mut BeforeWriting<'_>,
 ) -> Applied {
+    apply_known(queue, device, changes, &QueueState::default(), before_writing)
+}
+
+/// [`apply`], where what `known` reads needs no judging: it was read from this queue before.
+pub(super) fn apply_known(
+    queue: &dyn QueueControl,
+    device: &KernelName,
+    changes: &[Change],
+    known: &QueueState,
+    before_writing: &mut BeforeWriting<'_>,
+) -> Applied {
     let before = queue.read();
-    let problems = plan::refusals(changes, &before);
-    if problems.is_empty() {
-        return carry_out(queue, device, changes, before, before_writing);
+    match judged(device, changes, known, &before) {
+        Some(refused) => refused,
+        None => carry_out(queue, device, changes, before, before_writing),
     }
+}
+
+/// The refusal of a set that can not be tried; None if it can.
+fn judged(
+    device: &KernelName,
+    changes: &[Change],
+    known: &QueueState,
+    before: &QueueState,
+) -> Option<Applied> {
+    let mut problems = plan::refusals(changes, before);
     let cause = if before.attributes.is_empty() { Cause::Gone } else { Cause::Value };
-    refused(device, changes, before.clone(), before, &problems, cause, Vec::new())
+    if cause == Cause::Value {
+        let was_read = |name: &str| {
+            let asked = changes.iter().find(|c| c.name == name).map(|c| c.requested.as_str());
+            asked.is_some_and(|a| known.effective(name).as_deref() == Some(a))
+        };
+        problems.retain(|(name, _)| !was_read(name));
+    }
+    let none = problems.is_empty();
+    (!none).then(|| refused(device, changes, before.clone(), before.clone(), &problems, cause, Vec::new()))
+}
+
+/// Writes just these, in this order and whether or not they differ, as an echo does. Nothing but a refusal of the kernel is
+/// put right: then everything is put back and verified. What else moved stays moved.
+pub(super) fn write_bare(
+    queue: &dyn QueueControl,
+    device: &KernelName,
+    changes: &[Change],
+    before_writing: &mut BeforeWriting<'_>,
+) -> Applied {
+    let before = queue.read();
+    if let Some(refused) = judged(device, changes, &QueueState::default(), &before) {
+        return refused;
+    }
+    if let Err(why) = before_writing(&before, changes) {
+        return unnoted(device, changes, changes, &before, &why);
+    }
+    let mut written: Vec<String> = Vec::new();
+    let mut verified: BTreeMap<&str, Option<String>> = BTreeMap::new();
+    for change in changes {
+        written.push(change.name.clone());
+        let answer = write_patiently(queue, &change.name, &change.requested);
+        let state = queue.read();
+        if let Err(e) = answer {
+            let problems = [(change.name.clone(), words::refusal(change, &state, &e))];
+            put_back(queue, &before, &written);
+            let after = queue.read();
+            return refused(device, changes, before, after, &problems, cause_of(&e, &state), written);
+        }
+        verified.insert(&change.name, state.effective(&change.name));
+    }
+    let after = queue.read();
+    let report = succeeded(device, changes, &before, &after, &verified);
+    Applied { report, cause: None, why: None, before, after, written }
+}
+
+/// The refusal of a set that could not be written down: `expected` is what would have been written.
+fn unnoted(
+    device: &KernelName,
+    changes: &[Change],
+    expected: &[Change],
+    before: &QueueState,
+    why: &str,
+) -> Applied {
+    let problems: Vec<_> = expected.iter().map(|c| (c.name.clone(), format!("not written: {why}"))).collect();
+    refused(device, changes, before.clone(), before.clone(), &problems, Cause::Journal, Vec::new())
 }
 
 /// [`apply`] without judging the values first: they were read from this queue before.
@@ -95,9 +170,7 @@ pub(super) fn carry_out(
         };
     }
     if let Err(why) = before_writing(&before, &expected) {
-        let problems: Vec<_> =
-            expected.iter().map(|c| (c.name.clone(), format!("not written: {why}"))).collect();
-        return refused(device, changes, before.clone(), before, &problems, Cause::Journal, Vec::new());
+        return unnoted(device, changes, &expected, &before, &why);
     }
     let mut state = before.clone();
     let mut written: Vec<String> = Vec::new();

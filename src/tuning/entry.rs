@@ -104,7 +104,7 @@ pub struct Entry {
     pub reverts_at: Option<u64>,
     /// The device, as it was then.
     pub device: DeviceId,
-    /// What was asked for, and differed.
+    /// What was asked for, and differed; of an entry that goes on, the last value of each setting.
     pub planned: Vec<Change>,
     /// Everything that can be put back, as it read before.
     pub before: BTreeMap<String, String>,
@@ -163,6 +163,8 @@ pub(super) enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         redo_of: Option<EntryId>,
     },
+    /// More is about to be written, under an entry that goes on.
+    More { changes: Vec<StoredChange> },
     /// Written and read back, or rolled back.
     Done { rolled_back: bool, moved: Vec<Moved> },
     /// A held one is kept from now on.
@@ -267,6 +269,16 @@ pub(super) fn parse(bytes: &[u8]) -> Vec<Entry> {
 fn digest(entry: &mut Entry, event: Event, at: usize) {
     match event {
         Event::Intent { .. } => {}
+        Event::More { changes } => {
+            // Whatever became of what was written before, nobody knows how far this one comes.
+            if matches!(entry.stage, Stage::Open | Stage::Held) {
+                entry.stage = Stage::Open;
+                for c in changes {
+                    entry.planned.retain(|p| p.name != c.name);
+                    entry.planned.push(Change { name: c.name, requested: c.requested });
+                }
+            }
+        }
         Event::Done { rolled_back, moved } => {
             // Twice for a set that was carried out and then went down with another device's.
             if matches!(entry.stage, Stage::Open | Stage::Held | Stage::Kept) {

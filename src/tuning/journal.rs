@@ -4,7 +4,8 @@
 //! successors, every value that is about to be written, and every value that was there before; it is on disk before
 //! the first write to the queue. One line, so one `fsync`, is enough for all writes of a set: whichever of them were
 //! done when the program died, what has to come back is in that line. `done` says that all were read back, or rolled
-//! back. An intent without `done` counts as held: nobody knows how far it came.
+//! back. An intent without `done` counts as held: nobody knows how far it came. `more` opens an entry again, for what
+//! is written next on top of what it holds; it goes back to the same beginning.
 //!
 //! Taking back begins with a `claimed` line, so that two programs never put the same entry back at once, and so that
 //! the next one knows of an attempt that was interrupted. The lock on the file is held for the moment of an append,
@@ -180,6 +181,26 @@ impl Journal {
         Ok(id)
     }
 
+    /// Notes that more is about to be written to the device of an entry that this process holds. On return it is on
+    /// disk.
+    ///
+    /// # Errors
+    /// [`JournalError::Settled`] if the entry is not held any more, [`JournalError::Busy`] if somebody is putting it back
+    /// right now, else if it can not be written down; nothing may be changed then.
+    pub fn more(&self, id: &EntryId, device: &DeviceId, planned: &[Change]) -> Result<(), JournalError> {
+        let event = Event::More { changes: planned.iter().map(StoredChange::of).collect() };
+        self.append_if(id, event, |entries| {
+            let now = entries.iter().find(|e| e.id == *id);
+            match now.map(|e| (e.stage, e.claim)) {
+                Some((_, Some(by))) if by.alive() => {
+                    Err(JournalError::Busy { device: device.name.clone(), pid: by.pid })
+                }
+                Some((Stage::Open | Stage::Held, None)) => Ok(()),
+                _ => Err(JournalError::Settled(device.name.clone())),
+            }
+        })
+    }
+
     /// Notes what an intended set came to: carried out, or refused and put back.
     ///
     /// # Errors
@@ -196,7 +217,20 @@ impl Journal {
         if !settled {
             return Ok(());
         }
-        self.append(id, Event::Done { rolled_back: applied.report.rolled_back, moved })
+        self.done(id, applied.report.rolled_back, moved)
+    }
+
+    /// Notes what an entry holds from now on.
+    ///
+    /// # Errors
+    /// As [`Journal::complete`].
+    pub(super) fn done(
+        &self,
+        id: &EntryId,
+        rolled_back: bool,
+        moved: Vec<Moved>,
+    ) -> Result<(), JournalError> {
+        self.append(id, Event::Done { rolled_back, moved })
     }
 
     /// Turns a held entry into a kept one.

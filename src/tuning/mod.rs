@@ -7,6 +7,7 @@ pub mod change;
 pub mod control;
 mod entry;
 pub mod held;
+pub mod held_queue;
 pub mod journal;
 pub mod keep;
 pub mod plan;

@@ -1,12 +1,13 @@
 //! Files that only this user may have written: what is read from them is later written to the kernel.
 
-use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::journal::JournalError;
+use crate::sys::private::owned_by_us;
 
 /// Makes the directory for this user alone; one that exists must belong to this user and be closed to others' writes.
 pub(super) fn make_dir(dir: &Path) -> Result<(), JournalError> {
@@ -76,14 +77,4 @@ pub(super) fn sync_dir(dir: &Path) -> Result<(), JournalError> {
     File::open(dir)
         .and_then(|d| d.sync_all())
         .map_err(|source| JournalError::Io { path: dir.to_path_buf(), source })
-}
-
-fn owned_by_us(meta: &Metadata) -> Result<(), &'static str> {
-    if meta.uid() != rustix::process::geteuid().as_raw() {
-        return Err("belongs to another user");
-    }
-    if meta.mode() & 0o022 != 0 {
-        return Err("others may write to it");
-    }
-    Ok(())
 }

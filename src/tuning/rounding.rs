@@ -26,6 +26,35 @@ pub(super) fn explain(change: &Change, now: &str, state: &QueueState) -> Option<
     }
 }
 
+/// What is most likely read after `change` is written to a queue in this state, as far as that can be told before: other
+/// names, whole pages, whole blocks, ends of ranges. What only the kernel can tell (ticks of its timer, its own defaults)
+/// is as it was asked.
+pub(super) fn expected(change: &Change, state: &QueueState) -> String {
+    let (name, asked) = (change.name.as_str(), change.requested.as_str());
+    if (name == "scheduler" && asked == "deadline") || (name == "write_cache" && asked == "none") {
+        return if name == "scheduler" { "mq-deadline" } else { "write through" }.to_owned();
+    }
+    let Ok(number) = asked.parse::<u64>() else { return asked.to_owned() };
+    let unset = Attribute { value: None, writable: true };
+    let attribute = state.attributes.get(name).unwrap_or(&unset);
+    let read = match catalogue::judge(name, attribute, state).0 {
+        Legal::Choice(words) if words.iter().all(|w| w.parse::<u64>().is_ok()) => {
+            if words.iter().any(|w| w.parse() == Ok(number)) { number } else { 1 }
+        }
+        Legal::Number { min, max, .. } => {
+            let candidates = [
+                number.max(u64::try_from(min).unwrap_or(0)).min(max.unwrap_or(u64::MAX)),
+                number - number % (rustix::param::page_size() as u64 / 1024).max(1),
+            ];
+            // Asked for 0, a limit goes to a default that only the kernel knows.
+            let known = |got: &u64| number != 0 && explain(change, &got.to_string(), state).is_some();
+            candidates.into_iter().find(known).unwrap_or(number)
+        }
+        _ => number,
+    };
+    read.to_string()
+}
+
 /// Kernels that want 0 or 1 take any other number for 1, and so does `nomerges` beyond 2.
 fn truth(asked: u64, got: u64, words: &[String]) -> Option<String> {
     let listed = words.iter().any(|w| w.parse() == Ok(asked));
@@ -130,6 +159,41 @@ mod tests {
         let state = QueueState { attributes: attributes.into() };
         let change = Change { name: name.to_owned(), requested: asked.to_owned() };
         explain(&change, got, &state).is_some()
+    }
+
+    #[test]
+    fn what_will_be_read_is_told_before_where_it_can_be() {
+        let attributes = [
+            ("read_ahead_kb", "128"),
+            ("max_sectors_kb", "1280"),
+            ("max_hw_sectors_kb", "1280"),
+            ("nr_requests", "128"),
+            ("nomerges", "0"),
+            ("iosched/read_expire", "500"),
+            ("scheduler", "[none] mq-deadline"),
+        ];
+        let attributes =
+            attributes.map(|(n, v)| (n.to_owned(), Attribute { value: Some(v.to_owned()), writable: true }));
+        let state = QueueState { attributes: attributes.into() };
+        for (name, asked, read) in [
+            ("read_ahead_kb", "5", "4"),
+            ("read_ahead_kb", "3", "0"),
+            ("read_ahead_kb", "4096", "4096"),
+            ("read_ahead_kb", "0128", "128"),
+            ("max_sectors_kb", "99999", "1280"),
+            ("max_sectors_kb", "0", "0"),
+            ("nr_requests", "1", "4"),
+            ("nomerges", "7", "1"),
+            ("nomerges", "2", "2"),
+            ("iosched/read_expire", "77", "77"),
+            ("scheduler", "deadline", "mq-deadline"),
+            ("scheduler", "none", "none"),
+            ("wbt_lat_usec", "-1", "-1"),
+            ("unknown", "x", "x"),
+        ] {
+            let change = Change { name: name.to_owned(), requested: asked.to_owned() };
+            assert_eq!(expected(&change, &state), read, "{name}={asked}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod affinity;
 pub mod arrivals;
+pub mod assemble;
 pub mod buffer;
 mod collector;
 pub mod durability;

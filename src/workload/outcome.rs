@@ -8,7 +8,7 @@ use super::io::Direction;
 use super::job::{Job, Rw};
 use super::keys::JobError;
 use super::ledger::{IoFailure, MOST_ERRORS};
-use super::result::{DirectionResult, FlushResult, JobResult, OverLimit};
+use super::result::{DirectionResult, FlushResult, JobResult, LatencySummary, OverLimit};
 use super::series::Series;
 use super::target::TargetError;
 use crate::sys::syscall::ThreadCpu;
@@ -150,6 +150,7 @@ fn job_result(job: &Job, counted: &Counted, opens: Nanos, closed: Nanos) -> JobR
         name: job.name.clone(),
         read: side(Direction::Read),
         write: side(Direction::Write),
+        judged_ns: judged(&counted.figures),
         flush: flush_result(&counted.figures),
         not_started: counted.figures.not_started,
         loop_kind: Some(if asked.is_some() { "open" } else { "closed" }),
@@ -171,6 +172,7 @@ fn merged(jobs: &[Job], results: &[JobResult], total: &Figures, window: Nanos) -
         name: "total".to_owned(),
         read: direction_result(total, Direction::Read, window, limits, asked(|r| r.read.asked_iops)),
         write: direction_result(total, Direction::Write, window, limits, asked(|r| r.write.asked_iops)),
+        judged_ns: judged(total),
         flush: flush_result(total),
         not_started: total.not_started,
         loop_kind: kind,
@@ -218,6 +220,13 @@ fn asked_of(job: &Job, asked: Option<f64>, direction: Direction) -> Option<f64> 
     };
     let share = if direction == Direction::Read { reads } else { 1.0 - reads };
     asked.filter(|_| share > 0.0).map(|a| a * share)
+}
+
+/// Percentiles of several are those of the merged distribution, never a mean of theirs.
+fn judged(figures: &Figures) -> Option<LatencySummary> {
+    let mut both = figures.judged(Direction::Read).clone();
+    both.merge(figures.judged(Direction::Write));
+    both.summary()
 }
 
 fn flush_result(figures: &Figures) -> Option<FlushResult> {

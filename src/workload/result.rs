@@ -83,6 +83,9 @@ pub struct JobResult {
     pub read: DirectionResult,
     /// Writes.
     pub write: DirectionResult,
+    /// The latencies that the job is judged by, reads and writes in one distribution: in an open loop from when each I/O
+    /// was due, else from its submission. None without I/Os.
+    pub judged_ns: Option<LatencySummary>,
     /// What was flushed between and after writes; None if nothing was.
     pub flush: Option<FlushResult>,
     /// I/Os of an open loop that were due in the window and not even started.

@@ -229,7 +229,7 @@ impl Target {
     ///
     /// # Errors
     /// ENOSPC, EIO, EDQUOT: what became of the writes.
-    pub(super) fn sync(&self) -> Result<(), TargetError> {
+    pub fn sync(&self) -> Result<(), TargetError> {
         rustix::fs::fsync(&self.fd).map_err(|e| TargetError::Unwritten(self.shown.clone(), e.into()))
     }
 

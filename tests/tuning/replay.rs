@@ -13,6 +13,7 @@ use blktune::sys::queue::{Attribute, QueueState};
 use blktune::tuning::apply::{Applied, Cause, apply};
 use blktune::tuning::change::{Change, Outcome};
 use blktune::tuning::control::QueueControl;
+use blktune::tuning::plan;
 
 /// One write that was tried.
 #[derive(Debug)]
@@ -370,6 +371,31 @@ fn every_value_that_was_tried_on_three_kernels_has_its_outcome() {
     assert_eq!(counts, BTreeMap::from(expected));
     assert_eq!(counts.values().flatten().sum::<usize>(), 5795, "every row was played");
     assert_eq!(stricter, 502);
+}
+
+#[test]
+fn what_is_told_before_a_write_is_what_three_kernels_then_read() {
+    let all = rows();
+    let (mut told, mut left) = (0, 0);
+    for row in all.iter().filter(|r| r.test == "value" && r.errno == "OK") {
+        let most = greatest(&all, row);
+        // What the kernel ignores is refused after the write, and no limit of a value.
+        if !is_value(row) || due(row, most) == Due::Lie {
+            continue;
+        }
+        let queue = Scripted::new(row, most);
+        let change = Change { name: row.attr.clone(), requested: row.requested.clone() };
+        let expected = plan::expected(&change, &queue.before);
+        let read = queue.after.effective(&row.attr).unwrap();
+        if expected == read {
+            told += 1;
+            continue;
+        }
+        // What only the kernel knows is left as it was asked, and never guessed.
+        assert!(same(&row.attr, &row.requested, &expected), "{expected}: {}", row.line);
+        left += 1;
+    }
+    assert_eq!((told, left), (2441, 212));
 }
 
 #[test]

@@ -29,6 +29,11 @@ impl Facts<'_> {
     }
 }
 
+/// What is said of heat or throttling, if anything.
+pub(in crate::trial) fn throttling(devices: &[DeviceFacts]) -> Option<String> {
+    devices.iter().find_map(|d| dropped(d).or_else(|| heat(d)))
+}
+
 fn pcie(d: &DeviceFacts) -> Option<String> {
     let l = d.attachment.pcie.filter(|l| l.share() < FULL)?;
     Some(format!(

@@ -4,7 +4,7 @@
 mod account;
 mod cpu;
 mod limits;
-mod link;
+pub(super) mod link;
 #[cfg(test)]
 mod made;
 mod span;

@@ -69,7 +69,7 @@ pub fn rows(state: &QueueState, rights: Option<&str>) -> Vec<SettingRow> {
 
 /// Whether the kernel has an attribute of this name on some device.
 #[must_use]
-pub(super) fn is_known(name: &str) -> bool {
+pub fn is_known(name: &str) -> bool {
     known(name).is_some()
 }
 

@@ -1,0 +1,159 @@
+//! How long an experiment takes, and the sentences of what will happen.
+
+use std::time::Duration;
+
+use crate::stats::looks::looks;
+
+use super::design::{Blocks, Design, FactorKind, Isolation};
+
+/// Trials of the settings that were found: before the first block and after the last.
+const BASELINE_TRIALS: u32 = 6;
+
+/// Time from the first trial to the last, if no block is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// If the first look decides, or the number is fixed.
+    pub least: Duration,
+    /// If the last look is needed.
+    pub most: Duration,
+}
+
+/// The numbers of blocks at which it is judged.
+#[must_use]
+pub fn looks_of(design: &Design) -> Vec<usize> {
+    match design.blocks {
+        Blocks::Fixed(n) => vec![n],
+        Blocks::Adaptive => looks(design.cells.len()).to_vec(),
+    }
+}
+
+/// One trial with its ramp and its pause.
+#[must_use]
+pub fn trial_time(design: &Design) -> Duration {
+    design.trial.saturating_add(design.ramp).saturating_add(design.settle)
+}
+
+/// The time it takes. Draining and preconditioning come on top: how long they take is the device's to say.
+#[must_use]
+pub fn estimate(design: &Design) -> Estimate {
+    let in_block = if design.lead_ins { 5 } else { 4 };
+    let of = |blocks: Option<&usize>| {
+        let blocks = u32::try_from(blocks.copied().unwrap_or_default()).unwrap_or(u32::MAX);
+        trial_time(design).saturating_mul(blocks.saturating_mul(in_block).saturating_add(BASELINE_TRIALS))
+    };
+    let looks = looks_of(design);
+    Estimate { least: of(looks.first()), most: of(looks.last()) }
+}
+
+impl Estimate {
+    /// `6.6 to 19.4 min`, or `90 s`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let minutes = |d: Duration| format!("{:.1}", d.as_secs_f64() / 60.0);
+        match (self.least, self.most) {
+            (a, b) if a == b && b < Duration::from_mins(2) => format!("{:.0} s", b.as_secs_f64()),
+            (a, b) if a == b => format!("{} min", minutes(b)),
+            (a, b) => format!("{} to {} min", minutes(a), minutes(b)),
+        }
+    }
+}
+
+/// What will happen, in sentences, each an entry.
+#[must_use]
+pub fn what_will_happen(design: &Design) -> Vec<String> {
+    let device = &design.device;
+    let percent = format!("{}%", trimmed(design.margin * 100.0));
+    let mut said = Vec::new();
+    let of = |i: usize| design.cells.get(i).map_or("", |c| c.name.as_str());
+    said.push(if design.calibration {
+        format!(
+            "{device} is compared with itself, to learn how small a difference this machine can show: a quiet one gives \"equivalent within {percent}\"."
+        )
+    } else {
+        let names: Vec<&str> = design.factors.iter().map(|f| f.name.as_str()).collect();
+        format!(
+            "On {device}, {} is compared: baseline {} against candidate {}, by {}; a difference below {percent} does not matter.",
+            names.join(" with "),
+            of(0),
+            of(1),
+            design.metric.word()
+        )
+    });
+    let order = if design.lead_ins {
+        "each led in by a discarded trial of its first cell"
+    } else {
+        "without lead-ins"
+    };
+    let looks: Vec<String> = looks_of(design).iter().map(usize::to_string).collect();
+    let judged = match design.blocks {
+        Blocks::Fixed(n) => format!("{n} blocks, judged once at the end"),
+        Blocks::Adaptive => format!("blocks until a look decides, at {} blocks", looks.join(", ")),
+    };
+    said.push(format!(
+        "{judged}; a block is four trials, ABBA or BAAB by seed {}, {order}; three trials of the settings that were found come before and after.",
+        design.seed
+    ));
+    if design.factors.iter().any(|f| f.kind == FactorKind::Setting) {
+        said.push(match design.isolation {
+            Isolation::Isolated => "Before each trial every setting is brought to its cell's value, so nothing but the factors differs.".to_owned(),
+            Isolation::SideEffects => "Each trial starts from the settings that were found and writes its cell's levels bare: what they move besides stays moved.".to_owned(),
+            Isolation::Sequence => "Each trial writes its cell's levels bare upon what the trial before left: nothing is put back between.".to_owned(),
+        });
+        said.push("All settings are held: they go back to what was found, however it ends.".to_owned());
+    }
+    said.push(format!("It takes {}, more if blocks have to be repeated.", estimate(design).words()));
+    said
+}
+
+/// A percentage without zeros at its end.
+fn trimmed(v: f64) -> String {
+    format!("{v:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::asked::{Asked, design};
+    use crate::experiment::cells::tests::queue;
+
+    fn of(change: impl FnOnce(&mut Asked)) -> Design {
+        let factors = vec!["scheduler=none,bfq".to_owned()];
+        let mut asked = Asked { factors, ..Asked::new("vdb", "randread-4k-qd32", 42) };
+        change(&mut asked);
+        design(&asked, &queue()).unwrap().design
+    }
+
+    /// The figures of the specification: (2 + 8 + 1) s a trial, 55 s a block, 66 s of baseline.
+    #[test]
+    fn the_time_is_that_of_all_trials() {
+        let e = estimate(&of(|_| {}));
+        assert_eq!((e.least.as_secs(), e.most.as_secs()), (6 * 55 + 66, 20 * 55 + 66));
+        assert_eq!(e.words(), "6.6 to 19.4 min");
+        let bare = of(|a| (a.lead_ins, a.blocks) = (false, Blocks::Fixed(8)));
+        assert_eq!(estimate(&bare).most.as_secs(), 8 * 44 + 66);
+        assert_eq!(estimate(&bare).words(), "7.0 min");
+    }
+
+    #[test]
+    fn what_is_said_is_what_is_designed() {
+        let said = what_will_happen(&of(|_| {})).join(" ");
+        for part in [
+            "baseline none against candidate bfq",
+            "by iops",
+            "3%",
+            "6, 10, 14, 20",
+            "seed 42",
+            "held",
+            "19.4 min",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let bare = what_will_happen(&of(|a| a.isolation = Isolation::Sequence)).join(" ");
+        assert!(bare.contains("nothing is put back between"), "{bare}");
+        let quiet = what_will_happen(&of(|a| {
+            a.calibrate = true;
+            a.factors.clear();
+        }));
+        assert!(quiet[0].contains("compared with itself") && !quiet.join(" ").contains("held"), "{quiet:?}");
+    }
+}

@@ -1,0 +1,191 @@
+//! A queue whose settings are changed again and again and go back to where they began: what an experiment holds.
+//!
+//! All changes are one entry of the journal, which notes the queue as it was at the beginning. Before each change it
+//! is on disk that these settings are about to be written, and after it what they read: so whoever puts back, this
+//! guard, the supervisor or `restore`, brings everything to the beginning that was moved on the way, the last change's
+//! side effects and those of the first alike, and tells what somebody else has changed since.
+
+use std::collections::BTreeSet;
+
+use super::apply::{Applied, BeforeWriting, Cause, apply_known, take_back, write_bare};
+use super::change::Change;
+use super::control::QueueControl;
+use super::entry::{EntryId, Mode, Moved, Owner};
+use super::journal::{Intent, Journal, JournalError};
+use super::restore::{self, PutBack};
+use super::snapshot;
+use crate::sys::device::DeviceId;
+use crate::sys::queue::QueueState;
+
+/// The queue of one device, held from its beginning. Dropped, it is put back, but then nobody hears how that went.
+#[must_use = "dropping it puts the settings back at once"]
+#[derive(Debug)]
+pub struct HeldQueue<Q: QueueControl> {
+    journal: Journal,
+    queue: Q,
+    device: DeviceId,
+    start: QueueState,
+    /// The wall clock at the beginning, in seconds since 1970.
+    time: u64,
+    /// None as long as nothing was written.
+    entry: Option<EntryId>,
+    /// Settings that were written, or moved while others were.
+    ours: BTreeSet<String>,
+    /// What the last change came to.
+    last: Option<Applied>,
+    /// What could not be noted, in words.
+    warning: Option<String>,
+}
+
+impl<Q: QueueControl> HeldQueue<Q> {
+    /// Takes the queue as it reads now for the beginning. Nothing is written, and nothing noted before something is.
+    /// `time` is the wall clock in seconds since 1970.
+    pub fn begin(journal: &Journal, queue: Q, device: &DeviceId, time: u64) -> Self {
+        let start = queue.read();
+        Self {
+            journal: journal.clone(),
+            queue,
+            device: device.clone(),
+            start,
+            time,
+            entry: None,
+            ours: BTreeSet::new(),
+            last: None,
+            warning: None,
+        }
+    }
+
+    /// The queue as it was at the beginning.
+    #[must_use]
+    pub fn start(&self) -> &QueueState {
+        &self.start
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &DeviceId {
+        &self.device
+    }
+
+    /// The queue as it reads now; empty if the device is gone.
+    #[must_use]
+    pub fn read(&self) -> QueueState {
+        self.queue.read()
+    }
+
+    /// Carries out `changes` as [`super::apply::apply`] does: all of them, or it is as it was before this call. Values of
+    /// the beginning need no judging. Blocks for as long as the queue takes to drain.
+    pub fn change(&mut self, changes: &[Change]) -> Applied {
+        let start = self.start.clone();
+        self.carry_out(|queue, device, note| apply_known(queue, &device.name, changes, &start, note))
+    }
+
+    /// Writes just `changes`, in this order and whether or not they differ, as an echo does. What else they move stays
+    /// moved until the next change, or until all goes back. A refusal takes all of them back.
+    pub fn write_bare(&mut self, changes: &[Change]) -> Applied {
+        self.carry_out(|queue, device, note| write_bare(queue, &device.name, changes, note))
+    }
+
+    /// What could not be noted of late, in words. The settings go back all the same.
+    pub fn take_warning(&mut self) -> Option<String> {
+        self.warning.take()
+    }
+
+    /// Brings everything to the beginning and verifies that. None if there is nothing to put back. Another change may
+    /// follow.
+    pub fn put_back(&mut self) -> Option<PutBack> {
+        let id = self.entry.take()?;
+        let ours = std::mem::take(&mut self.ours);
+        match self.journal.entries() {
+            Ok(entries) => {
+                let entry = entries.iter().find(|e| e.id == id)?;
+                Some(restore::put_back(&self.journal, &self.queue, entry, None))
+            }
+            // The journal is out of reach, but this guard knows itself what was there at the beginning.
+            Err(e) => {
+                let mut applied = self.last.take()?;
+                applied.before = self.start.clone();
+                applied.written = ours.into_iter().collect();
+                take_back(&self.queue, &self.device.name, &mut applied, "it ended");
+                Some(PutBack::without_journal(&self.device.name, &applied, &e))
+            }
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        work: impl FnOnce(&dyn QueueControl, &DeviceId, &mut BeforeWriting<'_>) -> Applied,
+    ) -> Applied {
+        let held_before = self.entry.is_some();
+        let (mut noted, mut held_by_other) = (false, false);
+        let mut applied = {
+            let Self { journal, queue, device, start, time, entry, warning, .. } = self;
+            work(queue, device, &mut |_, planned| {
+                let answer = if let Some(id) = entry.as_ref() {
+                    journal.more(id, device, planned)
+                } else {
+                    *warning = snapshot::keep_first(journal, device, start)
+                        .err()
+                        .map(|e| format!("the way back to boot: {e}"));
+                    let intent = Intent {
+                        device,
+                        planned,
+                        before: start,
+                        time: *time,
+                        mode: Mode::Held,
+                        owner: Owner::this(),
+                        reverts_at: None,
+                        redo_of: None,
+                    };
+                    journal.intend(intent).map(|id| *entry = Some(id))
+                };
+                held_by_other = matches!(answer, Err(JournalError::Busy { .. } | JournalError::Settled(_)));
+                noted = answer.is_ok();
+                answer.map_err(|e| e.to_string())
+            })
+        };
+        if held_by_other {
+            applied.cause = Some(Cause::Gone);
+        }
+        if noted {
+            self.note(&applied, held_before);
+        }
+        self.last = Some(applied.clone());
+        applied
+    }
+
+    /// Notes what is held from now on. Where that is not certain the entry stays open, and then everything that was to be
+    /// written counts.
+    fn note(&mut self, applied: &Applied, held_before: bool) {
+        let moved = applied.before.differences(&applied.after).into_iter().map(|(name, _, _)| name);
+        self.ours.extend(moved.chain(applied.written.iter().cloned()));
+        if !applied.report.not_restored.is_empty() || applied.after.attributes.is_empty() {
+            return;
+        }
+        let Some(id) = self.entry.clone() else { return };
+        // The first change of an entry took itself back: nothing is held.
+        let nothing = applied.report.rolled_back && !held_before;
+        let all: Vec<Moved> = self
+            .ours
+            .iter()
+            .map(|name| Moved {
+                name: name.clone(),
+                before: self.start.effective(name),
+                effective: applied.after.effective(name),
+            })
+            .collect();
+        let answer = self.journal.done(&id, nothing, if nothing { Vec::new() } else { all });
+        if nothing {
+            self.entry = None;
+            self.ours.clear();
+        }
+        self.warning = answer.err().map(|e| e.to_string()).or(self.warning.take());
+    }
+}
+
+impl<Q: QueueControl> Drop for HeldQueue<Q> {
+    fn drop(&mut self) {
+        // The last resort, while a panic unwinds: there is nobody to tell.
+        let _ = self.put_back();
+    }
+}
