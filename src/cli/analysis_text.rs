@@ -91,9 +91,10 @@ fn cells(analysis: &Analysis) -> String {
     let discarded = analysis.trials.iter().filter(|t| t.role == Role::LeadIn).count();
     let lead_ins = if discarded > 0 { format!(", {discarded} lead-ins discarded") } else { String::new() };
     format!(
-        "{}{} complete blocks of {used} trials{lead_ins}; margin {}\n",
+        "{}{} complete {} of {used} trials{lead_ins}; margin {}\n",
         trimmed(&table),
         analysis.complete_blocks,
+        if analysis.complete_blocks == 1 { "block" } else { "blocks" },
         sentence::margin(analysis.margin)
     )
 }
@@ -116,11 +117,11 @@ fn unblocked(c: &Comparison, shown: &Unblocked) -> String {
         _ => "too few trials for an interval".to_owned(),
     };
     format!(
-        "{}: typical reading of {} against {} {} ({interval}, p {:.3} by Mann and Whitney); no verdict follows.",
+        "{}: typical reading of {} against {} {} ({interval}, p {} by Mann and Whitney); no verdict follows.",
         shown.label,
         c.candidate,
         c.baseline,
         sentence::share(shown.shift.ratio.ln()),
-        shown.p
+        if shown.p < 0.001 { "below 0.001".to_owned() } else { format!("{:.3}", shown.p) }
     )
 }

@@ -199,7 +199,7 @@ fn draw(question: &Question, observations: &[Observation], told: &Circumstances,
 }
 
 impl Order {
-    /// Nothing to compare.
+    /// Without blocks that are counterbalanced.
     fn unknown() -> Self {
         Order {
             light: Light::Amber,
@@ -217,7 +217,7 @@ impl Order {
             returned_drift: None,
             lead_ins: false,
             candidate: String::new(),
-            text: "order effect not known: there is nothing to compare".to_owned(),
+            text: "order effect not known: the trials are not counterbalanced".to_owned(),
             warning: None,
         }
     }

@@ -140,15 +140,20 @@ impl<'a> Judged<'a> {
             self.facts(i, &self.blocks[i][..n]).order(&d)
         };
         // The first of those that are equally bad.
-        (0..self.blocks.len()).rev().map(of).max_by_key(|o| o.light)
+        let balanced = |i: &usize| self.lopsided(*i).is_none();
+        (0..self.blocks.len()).rev().filter(balanced).map(of).max_by_key(|o| o.light)
+    }
+
+    /// Why its blocks can not tell a drift from an effect, if they can not.
+    fn lopsided(&self, candidate: usize) -> Option<String> {
+        let n = self.judged_blocks(candidate);
+        let names = [&*self.question.cells[0].name, &*self.question.cells[candidate + 1].name];
+        blocks::lopsided(&self.blocks[candidate][..n], candidate + 1, names)
     }
 
     /// Why nothing follows from a candidate's trials on this measure.
     pub(super) fn flaw(&self, candidate: usize) -> Option<String> {
-        let n = self.judged_blocks(candidate);
-        let names = [&*self.question.cells[0].name, &*self.question.cells[candidate + 1].name];
-        let lopsided = blocks::lopsided(&self.blocks[candidate][..n], candidate + 1, names);
-        lopsided.or_else(|| {
+        self.lopsided(candidate).or_else(|| {
             let missing = self.d[candidate].iter().filter(|d| d.is_none()).count();
             let word = &self.question.measures[self.measure].word;
             (missing > 0).then(|| {
@@ -220,7 +225,7 @@ impl<'a> Judged<'a> {
                 .map(|b| ratios(b.interval)),
             typical_and_mean_disagree: disagree,
             d: self.d[candidate].clone(),
-            unblocked: self.blocks[candidate].is_empty().then(|| self.unblocked(candidate, each)).flatten(),
+            unblocked: self.lopsided(candidate).is_some().then(|| self.unblocked(candidate, each)).flatten(),
             sentence: String::new(),
         }
     }

@@ -16,6 +16,9 @@ use crate::stats::planning::MOST_BLOCKS;
 use crate::stats::summary::mean;
 use crate::stats::t_test::Estimate;
 
+/// Below so many blocks no carry-over is estimated.
+const FEWEST_FITTED: usize = 3;
+
 /// What is known about the order of trials. Log units: 0.05 is 5.1 %.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
@@ -86,7 +89,7 @@ impl Facts<'_> {
             Some(four) => {
                 (carry_over::carry_over(&four, self.lead_ins()), carry_over::order_difference(&four))
             }
-            None if self.blocks.len() <= MOST_BLOCKS => {
+            None if (FEWEST_FITTED..=MOST_BLOCKS).contains(&self.blocks.len()) => {
                 (carry_over::by_least_squares(&steps, cells, self.candidate), None)
             }
             None => (None, None),
