@@ -1,5 +1,7 @@
 //! L6: the command line. Definitions here, one file a subcommand.
 
+pub mod analyse;
+mod analysis_text;
 mod change_report;
 pub mod device_arg;
 mod device_json;
@@ -111,6 +113,8 @@ enum Command {
     Restore(restore::RestoreArgs),
     /// Run a workload on a device, a file, or a scratch file of its own
     Run(run::RunArgs),
+    /// Reach a verdict on trials measured elsewhere, from a CSV
+    Analyse(analyse::AnalyseArgs),
     /// List the presets and the question each answers
     Jobs(jobs::JobsArgs),
     /// What a supervisor starts; not for people
@@ -226,6 +230,7 @@ fn dispatch(
             set_held::keep(root, Nanos(args.deadline), Owner { pid: args.pid, started: args.started })
         }
         Command::Run(args) => run::run(args, root, instead, &stop.flag()),
+        Command::Analyse(args) => analyse::run(args, global.ascii),
         Command::Jobs(args) => jobs::run(args),
         Command::PutBack(args) => put_back::run(args, root),
     }
