@@ -10,6 +10,7 @@ pub mod outcome;
 pub mod output;
 mod progress_line;
 mod put_back;
+pub mod report;
 pub mod restore;
 pub mod run;
 mod run_facts;
@@ -114,6 +115,8 @@ enum Command {
     Run(run::RunArgs),
     /// List the presets and the question each answers
     Jobs(jobs::JobsArgs),
+    /// Write the record of an experiment as Markdown or JSON
+    Report(report::ReportArgs),
     /// What a supervisor starts; not for people
     #[command(hide = true)]
     PutBack(put_back::PutBackArgs),
@@ -228,6 +231,7 @@ fn dispatch(
         }
         Command::Run(args) => run::run(args, root, instead, &stop.flag()),
         Command::Jobs(args) => jobs::run(args),
+        Command::Report(args) => report::run(args),
         Command::PutBack(args) => put_back::run(args, root),
     }
 }
