@@ -13,7 +13,6 @@ mod put_back;
 pub mod report;
 pub mod restore;
 pub mod run;
-mod run_facts;
 mod run_text;
 mod sandbox_arg;
 mod screen;
