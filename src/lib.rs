@@ -6,6 +6,7 @@ pub mod clock;
 pub mod config;
 pub mod experiment;
 pub mod record;
+pub mod report;
 pub mod runtime;
 pub mod sandbox;
 pub mod stats;

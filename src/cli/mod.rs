@@ -12,6 +12,7 @@ pub mod outcome;
 pub mod output;
 mod progress_line;
 mod put_back;
+pub mod report;
 pub mod restore;
 pub mod run;
 mod run_text;
@@ -117,6 +118,8 @@ enum Command {
     Analyse(analyse::AnalyseArgs),
     /// List the presets and the question each answers
     Jobs(jobs::JobsArgs),
+    /// Write the record of an experiment as Markdown or JSON
+    Report(report::ReportArgs),
     /// What a supervisor starts; not for people
     #[command(hide = true)]
     PutBack(put_back::PutBackArgs),
@@ -232,6 +235,7 @@ fn dispatch(
         Command::Run(args) => run::run(args, root, instead, &stop.flag()),
         Command::Analyse(args) => analyse::run(args, global.ascii),
         Command::Jobs(args) => jobs::run(args),
+        Command::Report(args) => report::run(args),
         Command::PutBack(args) => put_back::run(args, root),
     }
 }

@@ -1,0 +1,57 @@
+//! L3: one record of an experiment as a text that needs nothing else to be understood.
+
+pub mod document;
+pub mod markdown;
+mod repeat;
+
+use crate::experiment::analysis::Analysis;
+use crate::record::reader::Record;
+
+/// A record and what follows from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// What was read.
+    pub record: &'a Record,
+    /// What follows; None if nothing was judged.
+    pub analysis: Option<&'a Analysis>,
+}
+
+impl Report<'_> {
+    /// How it ended, in a sentence.
+    #[must_use]
+    pub fn ending(&self) -> String {
+        let Some(summary) = &self.record.summary else {
+            return format!(
+                "This record has no end: the experiment was cut off, or still goes on. {} of {} planned trials are in it.",
+                self.record.trials.len(),
+                self.record.manifest.plan.len()
+            );
+        };
+        let word = match summary.ended {
+            crate::record::summary::Ended::Finished => "finished",
+            crate::record::summary::Ended::Stopped => "stopped",
+            crate::record::summary::Ended::Invalid => "not valid",
+            crate::record::summary::Ended::Failed => "failed",
+        };
+        format!("It ended after {:.0} s, {word}: {}.", summary.took_s, summary.why.trim_end_matches('.'))
+    }
+
+    /// What was put back, in a sentence.
+    #[must_use]
+    pub fn put_back(&self) -> String {
+        match self.record.summary.as_ref().map(|s| (s.restored, s.not_restored.as_slice())) {
+            None => "Whether all settings were put back is not in this record; blktune restore puts back what is still held."
+                .to_owned(),
+            Some((None, [])) => "Nothing was changed that had to be put back.".to_owned(),
+            Some((Some(true), [])) => "All settings were put back.".to_owned(),
+            Some((_, [])) => "Not all settings were put back.".to_owned(),
+            Some((_, left)) => format!("Not all settings were put back: {}", left.join(" ")),
+        }
+    }
+
+    /// The command line that asks the same again, from the same seed.
+    #[must_use]
+    pub fn command(&self) -> String {
+        repeat::command(&self.record.manifest.design)
+    }
+}

@@ -1,0 +1,244 @@
+//! Reports of records: whole, cut off, and made by somebody who means harm.
+
+// Functions beside the tests are parts of tests.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use blktune::experiment::trial::Trial;
+use blktune::record::manifest::Manifest;
+use blktune::record::reader::Record;
+use blktune::record::summary::{Ended, Summary};
+use blktune::record::writer::Writer;
+use serde_json::{Value, json};
+use support::blktune;
+use support::experiment_record::{files, manifest, plan, trial, void};
+
+const SENTENCE: &str =
+    "mq-deadline is faster by at least 3 %: +5.0 % (95 % CI +4.8…+5.2 %, 6 blocks). Order effect: none seen.";
+
+/// What an analysis might say of the trials.
+fn analysis() -> Value {
+    json!({
+        "cells": [{"name": "none", "levels": ["none"], "trials": 12, "bytes_per_s": 81_920_000.0,
+                   "figures": [{"metric": "iops", "mean": 10_000.0, "min": 9980.0, "max": 10_020.0}]}],
+        "comparisons": [{
+            "baseline": "none", "candidate": "mq-deadline", "metric": "iops", "primary": true, "more_is_better": true,
+            "blocks": 6, "ratio": 1.05, "ci": [1.048, 1.052], "confidence": 0.95, "ci_equivalence": [1.0485, 1.0515],
+            "p": 0.000_012, "p_adjusted": null, "verdict": "better", "at_least_margin": true, "measurable": false,
+            "identical": false, "look": 6, "last_look": true, "alpha": 0.05, "carryover_against": null,
+            "new_experiment_blocks": null, "hodges_lehmann": null, "wilcoxon_p": 0.03125, "bca": null,
+            "typical_and_mean_disagree": false, "d": [0.05], "unblocked": null, "sentence": SENTENCE,
+        }],
+        "order": {"light": "green", "carryover": 0.0, "carryover_ci": [-0.01, 0.01], "carryover_p": 0.9,
+                  "order_difference": null, "drift_per_trial": 0.0, "drift_total": 0.0, "neighbours_alike": null,
+                  "latched": false, "returned": null, "returned_ci": null, "returned_drift": null, "lead_ins": true,
+                  "candidate": "mq-deadline", "text": "none seen"},
+        "margin": 0.03, "complete_blocks": 6, "next_look": null, "interim": false, "trade_offs": [], "warnings": [],
+        "trials": [],
+    })
+}
+
+fn write(dir: &Path, manifest: &Manifest, ended: bool) -> PathBuf {
+    let place = dir.join("record");
+    let mut writer = Writer::create(&place, manifest).unwrap();
+    for p in &plan() {
+        let t = if p.number == 9 {
+            void(p, "scheduler changed to bfq during trial 9 | by somebody")
+        } else {
+            trial(p)
+        };
+        writer.trial(&t, &json!({"total": {"ios": t.ios}})).unwrap();
+    }
+    if ended {
+        let mut summary = Summary::new(Ended::Finished, "all blocks were run", 371.0);
+        summary.restored = Some(true);
+        summary.analysis = Some(serde_json::from_value(analysis()).unwrap());
+        writer.finish(&summary).unwrap();
+    }
+    place
+}
+
+fn report(place: &Path, more: &[&str]) -> String {
+    let (mut command, _home) = blktune();
+    let out = command.arg("report").arg(place).args(more).assert().success();
+    String::from_utf8(out.get_output().stdout.clone()).unwrap()
+}
+
+fn fails(args: &[&str], code: i32) -> String {
+    let (mut command, _home) = blktune();
+    let out = command.arg("report").args(args).assert().code(code);
+    String::from_utf8(out.get_output().stderr.clone()).unwrap()
+}
+
+#[test]
+fn a_report_says_all_that_the_verdict_rests_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = write(dir.path(), &manifest("TESTDISK 480G"), true);
+    let text = report(&place, &[]);
+    let first: Vec<&str> = text.lines().filter(|l| !l.is_empty()).take(3).collect();
+    assert_eq!(first[0], "# sdx: none against mq-deadline");
+    assert_eq!(first[1], format!("**{SENTENCE}**"));
+    assert_eq!(first[2], "It ended after 371 s, finished: all blocks were run.");
+    for part in [
+        "| scheduler | setting of the queue | none, mq-deadline |",
+        "| iops | mq-deadline | 1.0500 | 1.0480 to 1.0520 (95.0 %) | 1.20e-5 | 6 | better |",
+        "| model | TESTDISK 480G |",
+        "| size | 480 GiB |",
+        "Test CPU 3000",
+        "root=/dev/sda1 ro quiet",
+        "| **scheduler** | mq-deadline | **none** | **mq-deadline** |",
+        "| read_ahead_kb | 128 | as found | as found |",
+        "| wbt_lat_usec | not readable | as found | as found |",
+        "randread-4k with bs=8k, on the device itself.",
+        "It is not for the most reads a device can do",
+        "randread bs 8.00 KiB",
+        "- One program, one pattern: other workloads may answer otherwise.",
+        "32 were planned, 32 were run.",
+        "void, G1: scheduler changed to bfq during trial 9 \\| by somebody |",
+        "| 1 | 0.0 s | baseline before | as found | - | - | 1 |",
+        "All settings were put back.",
+        "    blktune ab sdx --factor scheduler=none,mq-deadline --job randread-4k --set bs=8k --metric iops --margin 3% --trial 8000ms --ramp 2000ms --settle 1000ms --blocks 6 --seed 7261\n",
+    ] {
+        assert!(text.contains(part), "{part}\n---\n{text}");
+    }
+    let low = text.to_lowercase();
+    for never in ["significant", "no difference", "best of"] {
+        assert!(!low.contains(never), "{never}");
+    }
+    // Every row of a table has the cells of its head, whatever is in it.
+    let bars = |l: &str| l.replace("\\|", "").matches('|').count();
+    let mut width = None;
+    for l in text.lines() {
+        width = if l.starts_with('|') { width.or(Some(bars(l))) } else { None };
+        assert!(width.is_none_or(|w| w == bars(l)), "{l}");
+    }
+}
+
+#[test]
+fn json_holds_the_whole_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = write(dir.path(), &manifest("TESTDISK 480G"), true);
+    let document: Value = serde_json::from_str(&report(&place, &["--format", "json"])).unwrap();
+    let record = Record::open(&place).unwrap();
+    assert_eq!(document["schema"], "blktune.report/1");
+    assert_eq!(document["cut_off"], false);
+    assert_eq!(serde_json::from_value::<Manifest>(document["manifest"].clone()).unwrap(), record.manifest);
+    let trials: Vec<Trial> = serde_json::from_value(document["trials"].clone()).unwrap();
+    assert_eq!(trials, record.trials.iter().map(|(t, _)| t.clone()).collect::<Vec<_>>());
+    assert_eq!(document["trials"][8]["void"], true);
+    assert_eq!(document["trials"][0]["detail"], record.trials[0].1);
+    assert_eq!(
+        document["gates"],
+        json!([{"trial": 9, "gate": "G1", "voids": true,
+        "text": "scheduler changed to bfq during trial 9 | by somebody"}])
+    );
+    assert_eq!(document["analysis"]["comparisons"][0]["verdict"], "better");
+    let summary: Summary = serde_json::from_value(document["summary"].clone()).unwrap();
+    assert_eq!(Some(summary), record.summary);
+    // Every documented field is there, and every field is documented.
+    let docs = std::fs::read_to_string("docs/json.md").unwrap();
+    let section = docs.split("## `report --format json`").nth(1).unwrap();
+    for key in document.as_object().unwrap().keys().filter(|k| *k != "schema") {
+        assert!(section.contains(&format!("`{key}`")) || section.contains(&format!("`{key}[]`")), "{key}");
+    }
+}
+
+#[test]
+fn a_record_that_was_cut_off_says_so_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = write(dir.path(), &manifest("TESTDISK"), false);
+    let trials = place.join("trials.jsonl");
+    let whole = std::fs::read(&trials).unwrap();
+    std::fs::write(&trials, &whole[..whole.len() - 9]).unwrap();
+    let text = report(&place, &[]);
+    let head: Vec<&str> = text.lines().filter(|l| !l.is_empty()).take(4).collect();
+    assert!(head[1].contains("cut off") && head[1].contains("31 of 32"), "{head:?}");
+    assert!(head[2].contains("The last line of trials.jsonl was cut off"), "{head:?}");
+    assert!(head[3].contains("No verdict"), "{head:?}");
+    assert!(text.contains("blktune restore"), "what may still be held is said");
+    let document: Value = serde_json::from_str(&report(&place, &["--format", "json"])).unwrap();
+    assert_eq!((document["cut_off"].clone(), document["summary"].clone()), (json!(true), Value::Null));
+}
+
+#[test]
+fn text_of_a_device_can_neither_reach_the_terminal_nor_break_the_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = write(dir.path(), &manifest("DISK"), true);
+    let file = place.join("manifest.json");
+    let evil = r"A\u001b]0;x\u0007|<script>`**\n# heading\u202e[a](http://b)";
+    let text = std::fs::read_to_string(&file).unwrap().replace("\"DISK\"", &format!("\"{evil}\""));
+    std::fs::write(&file, text).unwrap();
+    for format in ["md", "json"] {
+        let text = report(&place, &["--format", format]);
+        assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{format}");
+    }
+    let text = report(&place, &[]);
+    let row = text.lines().find(|l| l.starts_with("| model |")).unwrap();
+    assert!(row.contains(r"\|\<script\>\`\*\* \# heading") && row.ends_with("(http://b) |"), "{row}");
+}
+
+#[test]
+fn a_command_that_repeats_it_is_one_that_a_shell_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut m = manifest("DISK");
+    m.design.target = Some("/srv/it's $(rm) here".into());
+    m.design.margin = 0.07;
+    m.design.lead_ins = false;
+    let place = write(dir.path(), &m, true);
+    let text = report(&place, &[]);
+    let line = text.lines().find(|l| l.starts_with("    blktune ab")).unwrap();
+    let shell = format!("set -- {}; printf '%s\\n' \"$@\"", line.trim());
+    let out = Command::new("sh").args(["-c", &shell]).output().unwrap();
+    let words = String::from_utf8(out.stdout).unwrap();
+    for word in ["/srv/it's $(rm) here", "7%", "--no-lead-in", "scheduler=none,mq-deadline"] {
+        assert!(words.lines().any(|l| l == word), "{word}: {words}");
+    }
+}
+
+#[test]
+fn it_goes_to_a_new_file_and_over_none_that_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = write(dir.path(), &manifest("DISK"), true);
+    let before = files(&place);
+    let out = dir.path().join("report.md");
+    let args = [place.to_str().unwrap(), "-o", out.to_str().unwrap()];
+    assert_eq!(report(&place, &args[1..]), "");
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), report(&place, &[]));
+    assert!(fails(&args, 2).contains("is there already"));
+    assert_eq!(files(&place), before);
+}
+
+#[test]
+fn what_is_no_record_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(fails(&[dir.path().to_str().unwrap()], 2).contains("no record of an experiment"));
+    assert!(fails(&["/not/there"], 2).contains("/not/there"));
+    assert!(fails(&[dir.path().to_str().unwrap(), "--format", "svg"], 2).contains("md, json"));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut m = manifest("DISK");
+    // More than a pipe holds.
+    m.notes = vec!["x".repeat(500); 2000];
+    let place = write(dir.path(), &m, true);
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("blktune"))
+        .arg("report")
+        .arg(&place)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 16];
+    let mut out = child.stdout.take().unwrap();
+    out.read_exact(&mut first).unwrap();
+    drop(out);
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
+}
