@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::stats::planning::{detectable, margin_floor};
+use crate::sys::device::DeviceId;
+use crate::units::Bytes;
 
 /// Days after which it is taken anew: firmware, filling and neighbours change a device.
 const GOOD_FOR_DAYS: u64 = 7;
@@ -26,7 +28,25 @@ pub struct Calibration {
     pub quiet: bool,
 }
 
+/// Who a device is, in words that hold across a reboot where it has an id of its own; else until its next start.
+#[must_use]
+pub fn identity(id: &DeviceId, size: Bytes) -> String {
+    let who = match (&id.wwid, &id.serial, id.diskseq) {
+        (Some(wwid), ..) => format!("wwid {wwid}"),
+        (None, Some(serial), _) => format!("serial {serial}"),
+        (None, None, Some(seq)) => format!("sequence number {seq}"),
+        (None, None, None) => format!("name {}", id.name),
+    };
+    format!("{who}, {} bytes", size.0)
+}
+
 impl Calibration {
+    /// Whether its figures can be those of a calibration: it is read from a file.
+    #[must_use]
+    pub fn makes_sense(&self) -> bool {
+        self.spread.is_finite() && self.spread >= 0.0 && self.blocks >= 2
+    }
+
     /// The smallest margin, as a share, that an experiment of at most `blocks` could show to be kept. None if unknown.
     #[must_use]
     pub fn floor(&self, blocks: usize) -> Option<f64> {
@@ -81,6 +101,7 @@ impl Calibration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::name::KernelName;
 
     fn taken() -> Calibration {
         Calibration {
@@ -103,6 +124,26 @@ mod tests {
         assert!(said.contains("0.50%") && said.contains("0.78%"), "{said}");
         assert_eq!(taken().refuses(0.03, 20), None);
         assert_eq!(taken().refuses(0.005, 1), None);
+    }
+
+    #[test]
+    fn a_device_is_known_by_what_outlives_a_reboot() {
+        let mut id = DeviceId {
+            name: KernelName::new("sda").unwrap(),
+            devnum: None,
+            diskseq: Some(4),
+            wwid: Some("naa.5".to_owned()),
+            serial: Some("S1".to_owned()),
+        };
+        assert_eq!(identity(&id, Bytes(512)), "wwid naa.5, 512 bytes");
+        let boot = DeviceId { diskseq: Some(9), ..id.clone() };
+        assert_eq!(identity(&boot, Bytes(512)), identity(&id, Bytes(512)));
+        id.wwid = None;
+        assert_eq!(identity(&id, Bytes(512)), "serial S1, 512 bytes");
+        id.serial = None;
+        assert_eq!(identity(&id, Bytes(512)), "sequence number 4, 512 bytes");
+        id.diskseq = None;
+        assert_eq!(identity(&id, Bytes(512)), "name sda, 512 bytes");
     }
 
     #[test]

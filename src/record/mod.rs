@@ -9,6 +9,7 @@
 //! A record may be cut off anywhere, since a program may be killed anywhere: what was written until then is read, and
 //! what is missing is said.
 
+pub mod calibrations;
 mod files;
 pub mod fit;
 pub mod manifest;
