@@ -21,6 +21,7 @@ pub mod order;
 mod outcome;
 pub mod parting;
 pub mod past;
+pub mod place;
 pub mod purpose;
 pub mod replay;
 pub mod report;
