@@ -7,6 +7,7 @@
 
 pub mod chance;
 pub mod experiment_record;
+pub mod experiment;
 pub mod fixtures;
 pub mod loopdev;
 pub mod model;
