@@ -116,6 +116,7 @@ pub(super) fn target_failure(e: TargetError) -> Failure {
         TargetError::WrongType(..)
         | TargetError::Hidden(..)
         | TargetError::NoDirect(_)
+        | TargetError::NotPolled(_)
         | TargetError::Misaligned { .. }
         | TargetError::Memory(..)
         | TargetError::Empty { .. } => Failure::Usage(text),
