@@ -62,7 +62,8 @@ fn is_back(d: &LoopDevice, before: &QueueState) {
 
 fn restore(d: &LoopDevice) {
     let done = within_seconds(20, || {
-        let output = Command::new(env!("CARGO_BIN_EXE_blktune")).args(["restore", "--json"]).output().unwrap();
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_blktune")).args(["restore", "--json"]).output().unwrap();
         let j: Value = serde_json::from_slice(&output.stdout).unwrap();
         let alone = j["left_alone"].as_array().unwrap();
         !alone.iter().any(|l| l["device"] == d.kernel().as_str() && l["pid"].is_u64())
@@ -182,7 +183,8 @@ fn resumed() {
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let lines = || std::fs::read_to_string(said.record.join("trials.jsonl")).unwrap_or_default().lines().count();
+    let lines =
+        || std::fs::read_to_string(said.record.join("trials.jsonl")).unwrap_or_default().lines().count();
     assert!(within_seconds(40, || child.try_wait().unwrap().is_some() || lines() >= 5), "it does not go on");
     send(child.id(), Signal::TERM);
     let output = child.wait_with_output().unwrap();

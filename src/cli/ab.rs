@@ -95,7 +95,8 @@ pub fn run(args: &AbArgs, root: &SysRoot, instead: Option<&str>, stop: &Arc<Atom
 fn prepare(args: &AbArgs, root: &SysRoot, instead: Option<&str>) -> Result<Prepared, Failure> {
     let Some(typed) = args.device.as_deref().or(instead) else {
         return Err(Failure::Usage(
-            "ab: which device? as in: blktune ab sda --factor scheduler=none,bfq --job randread-4k".to_owned(),
+            "ab: which device? as in: blktune ab sda --factor scheduler=none,bfq --job randread-4k"
+                .to_owned(),
         ));
     };
     let device = resolve(root, typed)?;
@@ -129,7 +130,10 @@ fn go_on(dir: &Path, root: &SysRoot) -> Result<Prepared, Failure> {
         fit::differences(&record.manifest, &now).into_iter().partition(|d| d.grave);
     if !grave.is_empty() {
         let all: Vec<String> = grave.iter().map(ToString::to_string).collect();
-        return Err(Failure::Unsafe(format!("not the same any more, so nothing is added: {}", all.join("; "))));
+        return Err(Failure::Unsafe(format!(
+            "not the same any more, so nothing is added: {}",
+            all.join("; ")
+        )));
     }
     for said in light.iter().map(ToString::to_string).chain(record.damage.iter().cloned()) {
         eprintln!("blktune: {said}");
@@ -182,7 +186,9 @@ fn conduct(
         )));
     }
     let mut notes: Vec<String> = designed.merged.clone();
-    notes.extend(designed.greyed.iter().map(|why| format!("a control: these cells should make no difference: {why}")));
+    notes.extend(
+        designed.greyed.iter().map(|why| format!("a control: these cells should make no difference: {why}")),
+    );
     line.borrow_mut().clear();
     for said in notes.iter().cloned().chain(weak.iter().map(|w| format!("weak: {}", w.text))) {
         eprintln!("blktune: {said}");
@@ -196,8 +202,7 @@ fn conduct(
         }
         notes.push(format!("no record is kept: {trouble}"));
     }
-    let mut bench =
-        KernelBench::open(root, &journal(root)?, id, target, others, stop).map_err(locked)?;
+    let mut bench = KernelBench::open(root, &journal(root)?, id, target, others, stop).map_err(locked)?;
     if line.borrow().is_on() {
         bench = bench.telling(Box::new(|p| {
             let lead = teller.borrow().lead();
@@ -246,7 +251,11 @@ fn conduct(
         notes: &notes,
         record: dir.as_deref(),
     };
-    if args.json { output::json(&ended.document())? } else { output::text(&ended.text())? }
+    if args.json {
+        output::json(&ended.document())?
+    } else {
+        output::text(&ended.text())?
+    }
     ending(args, &done, &analysis, &not_restored)
 }
 

@@ -1,9 +1,9 @@
 //! How far an experiment is, for the line on stderr.
 
 use crate::experiment::design::Design;
+use crate::experiment::estimate::looks_of;
 use crate::experiment::event::Event;
 use crate::experiment::trial::{PlannedTrial, Role};
-use crate::experiment::estimate::looks_of;
 
 /// Keeps the words in front of a trial's progress, and has a sentence for what should not pass unseen.
 pub(super) struct Teller {
@@ -34,7 +34,8 @@ impl Teller {
             Event::TrialStarted { plan } => {
                 let cell = plan.cell.and_then(|c| self.cells.get(c)).map_or("as found", String::as_str);
                 let lead_in = if plan.role == Role::LeadIn { ", lead-in" } else { "" };
-                let block = plan.block.map_or_else(String::new, |b| format!(", block {b} of {}", self.last_look));
+                let block =
+                    plan.block.map_or_else(String::new, |b| format!(", block {b} of {}", self.last_look));
                 self.now = format!("trial {} of {}{block}, {cell}{lead_in}: ", plan.number, self.trials);
                 None
             }

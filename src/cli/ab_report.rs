@@ -11,8 +11,8 @@ use crate::experiment::metric::Metric;
 use crate::experiment::trial::{Gate, Trial};
 use crate::experiment::verdict::Comparison;
 use crate::experiment::weak::Weak;
-use crate::units::{latency, mib_per_s};
 use crate::units::Nanos;
+use crate::units::{latency, mib_per_s};
 
 /// What a gate found of a trial.
 #[derive(Serialize)]
@@ -141,8 +141,15 @@ impl<'a> Ended<'a> {
 
     fn void_lines(&self) -> Vec<String> {
         let void = self.gates().into_iter().filter(|g| g.voids);
-        void.map(|g| format!("void: trial {}{}: {}", g.trial, g.cell.map(|c| format!(" ({c})")).unwrap_or_default(), g.text))
-            .collect()
+        void.map(|g| {
+            format!(
+                "void: trial {}{}: {}",
+                g.trial,
+                g.cell.map(|c| format!(" ({c})")).unwrap_or_default(),
+                g.text
+            )
+        })
+        .collect()
     }
 }
 

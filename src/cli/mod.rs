@@ -1,11 +1,13 @@
 //! L6: the command line. Definitions here, one file a subcommand.
 
-mod change_report;
 pub mod ab;
 mod ab_args;
 mod ab_progress;
 mod ab_report;
 mod ab_target;
+pub mod analyse;
+mod analysis_text;
+mod change_report;
 pub mod device_arg;
 mod device_json;
 mod frame_output;
@@ -119,6 +121,8 @@ enum Command {
     Run(run::RunArgs),
     /// Compare two settings of a device, or two workloads, and say what can be believed of it
     Ab(ab::AbArgs),
+    /// Reach a verdict on trials measured elsewhere, from a CSV
+    Analyse(analyse::AnalyseArgs),
     /// List the presets and the question each answers
     Jobs(jobs::JobsArgs),
     /// What a supervisor starts; not for people
@@ -240,6 +244,7 @@ fn dispatch(
         }
         Command::Run(args) => run::run(args, root, instead, &stop.flag()),
         Command::Ab(args) => ab::run(args, root, instead, &stop.flag()),
+        Command::Analyse(args) => analyse::run(args, global.ascii),
         Command::Jobs(args) => jobs::run(args),
         Command::PutBack(args) => put_back::run(args, root),
     }

@@ -47,13 +47,18 @@ pub(super) fn look(global: &Global) -> Result<Look, Failure> {
         colorterm: colorterm.as_deref(),
         term: term.as_deref(),
     };
+    Ok(Look { theme: theme.at_depth(ColorDepth::choose(choice, hints)), ascii: global.ascii || !utf8() })
+}
+
+/// Whether the locale has more than ASCII.
+pub(super) fn utf8() -> bool {
     // The first that is set and not empty decides, as setlocale(3) has it.
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|v| var(v).filter(|s| !s.is_empty()));
-    let utf8 = locale.is_some_and(|l| {
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|v| std::env::var(v).ok().filter(|s| !s.is_empty()));
+    locale.is_some_and(|l| {
         let l = l.to_ascii_lowercase();
         l.ends_with("utf-8") || l.ends_with("utf8")
-    });
-    Ok(Look { theme: theme.at_depth(ColorDepth::choose(choice, hints)), ascii: global.ascii || !utf8 })
+    })
 }
 
 /// `$XDG_CONFIG_HOME/blktune/themes`, or the same below `~/.config`.

@@ -3,9 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::order::Order;
+use super::blocks::Blocks;
+use super::figures;
+use super::judging::{self, Judged, Schedule};
+use super::observation::{Observation, Question};
+use super::order::{Light, Order};
+use super::sentence::{self, Saying};
 use super::trial::Role;
 use super::verdict::{Comparison, Verdict};
+use super::warnings;
 
 /// What a caller knows that the observations do not say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -116,5 +122,103 @@ impl Analysis {
     #[must_use]
     pub fn sentence(&self) -> &str {
         self.primary().next().map_or("", |c| &c.sentence)
+    }
+}
+
+/// What follows from an experiment that has ended, or from a table. Observations are in the order of time, their numbers
+/// ascend. Never fails: what can not be judged is said in the verdict.
+#[must_use]
+pub fn analyse(question: &Question, observations: &[Observation], circumstances: &Circumstances) -> Analysis {
+    draw(question, observations, circumstances, false)
+}
+
+/// The same of an experiment that goes on. At a look [`Analysis::decided`] says whether it ends here; between looks the
+/// intervals are of all blocks so far, and no point of decision ([`Analysis::interim`]). Without the figures that take time.
+#[must_use]
+pub fn live(question: &Question, observations: &[Observation], circumstances: &Circumstances) -> Analysis {
+    draw(question, observations, circumstances, true)
+}
+
+fn draw(question: &Question, observations: &[Observation], told: &Circumstances, running: bool) -> Analysis {
+    let schedule = Schedule::of(question);
+    let sorted = Blocks::of(question, observations);
+    let judged = |measure| Judged::new(question, observations, &sorted, &schedule, measure, running);
+    let primary = judged(0);
+    let blocks = primary.fewest_blocks();
+    let order = primary.order().unwrap_or_else(Order::unknown);
+    let latched = (order.latched == Some(true)).then(|| order.text.clone());
+    let mut comparisons: Vec<Comparison> = Vec::new();
+    let mut flaws: Vec<Option<String>> = Vec::new();
+    for measure in 0..question.measures.len() {
+        let judged = if measure == 0 { primary.clone() } else { judged(measure) };
+        if measure > 0 && !judged.measured() {
+            continue;
+        }
+        for candidate in 0..question.cells.len().saturating_sub(1) {
+            let told = told.invalid.clone().or_else(|| judged.flaw(candidate));
+            flaws.push(told.or_else(|| latched.clone()));
+            comparisons.push(judged.comparison(candidate, !running));
+        }
+    }
+    let undecided = comparisons.iter().filter(|c| c.primary).any(|c| !c.verdict.decided());
+    let next_look = schedule.looks.iter().copied().find(|l| *l > blocks).filter(|_| running && undecided);
+    let interim = running && undecided && next_look.is_some() && !schedule.looks.contains(&blocks);
+    let saying = Saying {
+        invalid: None,
+        margin: question.margin,
+        order: &order,
+        looks: &schedule.looks,
+        adaptive: schedule.adaptive,
+        next_look,
+        interim,
+        blocks,
+        stopped: told.stopped,
+        block_s: question.block_s.or_else(|| judging::block_seconds(observations, sorted.complete.len())),
+        candidates: question.cells.len().saturating_sub(1),
+    };
+    for (c, flaw) in comparisons.iter_mut().zip(&flaws) {
+        if flaw.is_some() {
+            c.verdict = Verdict::Invalid;
+            (c.at_least_margin, c.measurable, c.new_experiment_blocks) = (false, false, None);
+        }
+        c.sentence = sentence::of(c, &Saying { invalid: flaw.as_deref(), ..saying });
+    }
+    let warned = warnings::of(question, observations, &sorted, &comparisons, &order, running);
+    Analysis {
+        cells: figures::cells(question, observations, &sorted),
+        trade_offs: sentence::trade_offs(&comparisons),
+        comparisons,
+        order,
+        margin: question.margin,
+        complete_blocks: blocks,
+        next_look,
+        interim,
+        warnings: warned.into_iter().chain(told.remarks.iter().cloned()).collect(),
+        trials: figures::trials(question, observations, &sorted),
+    }
+}
+
+impl Order {
+    /// Without blocks that are counterbalanced.
+    fn unknown() -> Self {
+        Order {
+            light: Light::Amber,
+            carryover: None,
+            carryover_ci: None,
+            carryover_p: None,
+            order_difference: None,
+            drift_per_trial: None,
+            drift_per_trial_ci: None,
+            drift_total: None,
+            neighbours_alike: None,
+            latched: None,
+            returned: None,
+            returned_ci: None,
+            returned_drift: None,
+            lead_ins: false,
+            candidate: String::new(),
+            text: "order effect not known: the trials are not counterbalanced".to_owned(),
+            warning: None,
+        }
     }
 }

@@ -37,6 +37,18 @@ pub struct Looked {
 /// the others. Blocks after the last complete look are not judged.
 #[must_use]
 pub fn judge_at_looks(family: &[&[f64]], margin: f64, alpha: f64, looks: &[usize]) -> Vec<Looked> {
+    judge_with(family, margin, alpha, looks, |_, _, judgement| judgement)
+}
+
+/// [`judge_at_looks`], where `adjust` has a say at each look: it is handed the index of the comparison, the number of blocks
+/// and the judgement, and returns the one that counts.
+pub fn judge_with(
+    family: &[&[f64]],
+    margin: f64,
+    alpha: f64,
+    looks: &[usize],
+    adjust: impl Fn(usize, usize, Judgement) -> Judgement,
+) -> Vec<Looked> {
     let blocks = family.iter().map(|d| d.len()).min().unwrap_or_default();
     let mut all: Vec<Looked> = judge_all(family, margin, alpha)
         .into_iter()
@@ -45,8 +57,9 @@ pub fn judge_at_looks(family: &[&[f64]], margin: f64, alpha: f64, looks: &[usize
     for look in looks.iter().filter(|look| **look <= blocks) {
         let so_far: Vec<&[f64]> = family.iter().map(|d| &d[..*look]).collect();
         let last = looks.last() == Some(look);
-        for (held, judgement) in all.iter_mut().zip(judge_all(&so_far, margin, alpha)) {
+        for (i, (held, judgement)) in all.iter_mut().zip(judge_all(&so_far, margin, alpha)).enumerate() {
             if held.look.is_none() || !held.judgement.decision.settled() {
+                let judgement = adjust(i, *look, judgement);
                 *held = Looked { judgement, look: Some(*look), last };
             }
         }

@@ -82,7 +82,9 @@ impl DeviceLock {
         }
         thread::sleep(UNTIL_SEEN);
         let began = SystemClock.monotonic();
-        while root.udev_dir().join("queue").exists() && SystemClock.monotonic().since(began).duration() < SETTLED {
+        while root.udev_dir().join("queue").exists()
+            && SystemClock.monotonic().since(began).duration() < SETTLED
+        {
             thread::sleep(LOOK);
         }
     }

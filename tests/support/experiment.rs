@@ -54,7 +54,8 @@ impl Ab {
         if !ended {
             // Its supervisor puts back what it holds.
             for child in super::children(self.pid()) {
-                let pid = rustix::process::Pid::from_raw(i32::try_from(child).expect("a pid")).expect("no zero");
+                let pid =
+                    rustix::process::Pid::from_raw(i32::try_from(child).expect("a pid")).expect("no zero");
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
         }
