@@ -5,14 +5,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::experiment::analysis::{Analysis, CellFigures};
+use super::analysis_text;
+use crate::experiment::analysis::Analysis;
 use crate::experiment::event::Ending;
-use crate::experiment::metric::Metric;
 use crate::experiment::trial::{Gate, Trial};
-use crate::experiment::verdict::Comparison;
 use crate::experiment::weak::Weak;
-use crate::units::Nanos;
-use crate::units::{latency, mib_per_s};
 
 /// What a gate found of a trial.
 #[derive(Serialize)]
@@ -50,7 +47,6 @@ pub(super) struct Document<'a> {
     ended: Ending,
     reason: &'a str,
     interrupted: bool,
-    /// Null if there was nothing to put back.
     restored: bool,
     not_restored: &'a [String],
     gates: Vec<GateFound<'a>>,
@@ -95,46 +91,25 @@ impl<'a> Ended<'a> {
         self.trials.iter().flat_map(of).collect()
     }
 
-    /// The text for a person: the verdict first, then what it rests on.
+    /// The text for a person: what follows, then what it rests on.
     pub(super) fn text(&self) -> String {
-        let mut out = String::new();
-        // Writing to a String can not fail.
-        for c in self.analysis.primary() {
-            _ = writeln!(out, "{}", c.sentence);
-        }
-        _ = writeln!(out, "Order effect: {}", self.analysis.order.text);
-        out.push('\n');
-        for cell in &self.analysis.cells {
-            _ = writeln!(out, "{}", cell_line(cell));
-        }
-        let others: Vec<&Comparison> = self.analysis.comparisons.iter().filter(|c| !c.primary).collect();
-        if !others.is_empty() {
-            out.push('\n');
-        }
-        for c in others {
-            _ = writeln!(out, "  {:12} {}", c.metric, c.sentence);
-        }
-        let mut more: Vec<String> = self.analysis.trade_offs.clone();
-        more.extend(self.void_lines());
-        more.extend(self.analysis.warnings.iter().cloned());
+        let mut out = analysis_text::of(self.analysis);
+        let mut more = self.void_lines();
         more.extend(self.weak.iter().map(|w| format!("weak: {}", w.text)));
         more.extend(self.notes.iter().cloned());
-        if !more.is_empty() {
-            out.push('\n');
-        }
+        // Writing to a String can not fail.
         for line in more {
-            _ = writeln!(out, "! {line}");
+            _ = writeln!(out, "  {line}");
         }
-        out.push('\n');
-        _ = writeln!(out, "ended: {}", self.reason);
+        _ = writeln!(out, "\nEnded: {}.", self.reason);
         if self.not_restored.is_empty() {
-            _ = writeln!(out, "settings are as they were found");
+            out.push_str("Settings are as they were found.\n");
         }
         for what in self.not_restored {
-            _ = writeln!(out, "not put back: {what}");
+            _ = writeln!(out, "Not put back: {what}");
         }
         if let Some(record) = self.record {
-            _ = writeln!(out, "record: {}", shown(record));
+            _ = writeln!(out, "Record: {}", shown(record));
         }
         out
     }
@@ -151,22 +126,6 @@ impl<'a> Ended<'a> {
         })
         .collect()
     }
-}
-
-fn cell_line(cell: &CellFigures) -> String {
-    let mut line = format!("  {:24} {} trials", cell.name, cell.trials);
-    for f in &cell.figures {
-        let value = match Metric::parse(&f.metric) {
-            Some(Metric::Throughput) => format!("{} MiB/s", mib_per_s(f.mean)),
-            Some(Metric::Iops) => format!("{:.0} IOPS", f.mean),
-            Some(Metric::CpuPerGib) => format!("{:.2} CPU s/GiB", f.mean),
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a positive latency in ns
-            Some(m) => format!("{} {}", m.word(), latency(Nanos(f.mean as u64))),
-            None => continue,
-        };
-        _ = write!(line, "  {value}");
-    }
-    line
 }
 
 fn shown(path: &Path) -> String {
