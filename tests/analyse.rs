@@ -2,6 +2,8 @@
 
 // A test's functions fail the test by panicking, and indices come from the vectors.
 #![allow(clippy::unwrap_used, clippy::panic)]
+// Tables are put together row by row; what that costs does not matter here.
+#![allow(clippy::format_push_string, clippy::format_collect)]
 
 mod support;
 
