@@ -22,7 +22,8 @@ const SIZE: u64 = 3 << 30;
 const BUFFERED: &str =
     "--job seqread-1m --set bs=4k --set direct=false --set drop_caches=true --blocks 6 --ramp 500ms --seed 7";
 
-/// One experiment on a device of its own that answers 400 requests a second. None if it could not be run.
+/// One experiment on a device of its own that answers 100 requests a second: so slowly that it does so on a busy machine, too.
+/// None if it could not be run.
 fn experiment(words: &str) -> Option<Said> {
     if !privileged("an experiment on a throttled device") {
         return None;
@@ -35,7 +36,7 @@ fn experiment(words: &str) -> Option<Said> {
         std::fs::write(queue.join(name), value).unwrap();
     }
     let before = QueueState::read(&SysRoot::host(), device.name());
-    let throttle = Throttle::read_iops_of(device.name(), 400)?;
+    let throttle = Throttle::read_iops_of(device.name(), 100)?;
     let said = Ab::start(&device.name().kernel(), Some(throttle.group()), words).end(280);
     assert_eq!(before.differences(&QueueState::read(&SysRoot::host(), device.name())), [], "{words}");
     assert_eq!((said.code, &said.document["restored"]), (Some(0), &true.into()), "{}", said.stderr);

@@ -252,9 +252,9 @@ fn conduct(
         record: dir.as_deref(),
     };
     if args.json {
-        output::json(&ended.document())?
+        output::json(&ended.document())?;
     } else {
-        output::text(&ended.text())?
+        output::text(&ended.text())?;
     }
     ending(args, &done, &analysis, &not_restored)
 }
@@ -357,13 +357,13 @@ fn manifest(root: &SysRoot, prepared: &Prepared, dir: &Path, notes: &[String]) -
     Ok(Manifest::gather(root, &SystemClock, &whole, state, asked))
 }
 
+#[allow(clippy::needless_pass_by_value)] // the shape map_err wants
 fn locked(e: LockError) -> Failure {
     match e {
         LockError::Stopped(_) => stopped(),
-        LockError::Busy(_) => Failure::GoneOrBusy(e.to_string()),
         LockError::Io(_, ref io) if io.kind() == std::io::ErrorKind::PermissionDenied => {
             Failure::NotPermitted(e.to_string())
         }
-        LockError::Io(..) => Failure::GoneOrBusy(e.to_string()),
+        LockError::Busy(_) | LockError::Io(..) => Failure::GoneOrBusy(e.to_string()),
     }
 }

@@ -13,7 +13,8 @@ pub struct Ab {
     child: Child,
     /// Where its record is.
     pub record: PathBuf,
-    _home: TempDir,
+    /// Gone with it.
+    home: TempDir,
 }
 
 impl Ab {
@@ -35,7 +36,7 @@ impl Ab {
         command.env("HOME", home.path()).env("XDG_STATE_HOME", home.path().join("state"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().expect("the program can be started");
-        Self { child, record, _home: home }
+        Self { child, record, home }
     }
 
     /// The process that was started: the supervisor.
@@ -63,7 +64,7 @@ impl Ab {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(ended, "does not end within {seconds} s: {stderr}");
         let document = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-        Said { code: output.status.code(), document, stderr, record: self.record, _home: self._home }
+        Said { code: output.status.code(), document, stderr, record: self.record, home: self.home }
     }
 }
 
@@ -77,7 +78,8 @@ pub struct Said {
     pub stderr: String,
     /// Its record.
     pub record: PathBuf,
-    _home: TempDir,
+    /// Gone with it.
+    home: TempDir,
 }
 
 impl Said {
