@@ -89,7 +89,7 @@ pub fn run(args: &AbArgs, root: &SysRoot, instead: Option<&str>, stop: &Arc<Atom
     if let Some(refusal) = prepared.designed.refusal() {
         return Err(Failure::Usage(refusal));
     }
-    conduct(args, root, instead.is_some() && args.device.is_none(), &prepared, stop)
+    conduct(args, root, &prepared, stop)
 }
 
 fn prepare(args: &AbArgs, root: &SysRoot, instead: Option<&str>) -> Result<Prepared, Failure> {
@@ -160,13 +160,7 @@ fn show_plan(p: &Prepared, root: &SysRoot, as_json: bool) -> CommandResult {
     output::text(&lines.concat())
 }
 
-fn conduct(
-    args: &AbArgs,
-    root: &SysRoot,
-    sandbox: bool,
-    prepared: &Prepared,
-    stop: &Arc<AtomicBool>,
-) -> CommandResult {
+fn conduct(args: &AbArgs, root: &SysRoot, prepared: &Prepared, stop: &Arc<AtomicBool>) -> CommandResult {
     let Prepared { device, state, designed, plan, .. } = prepared;
     let (design, id) = (&designed.design, &device.id);
     if design.factors.iter().any(|f| f.kind == FactorKind::Setting)
@@ -176,7 +170,7 @@ fn conduct(
     }
     let began = SystemClock.boot();
     let line = RefCell::new(ProgressLine::new(ab_target::jobs_of_all(design)?.first().map_or(1, Vec::len)));
-    let target = ab_target::open(root, design, &device.row, sandbox, stop, &mut line.borrow_mut())?;
+    let target = ab_target::open(root, design, &device.row, stop, &mut line.borrow_mut())?;
     let weak = ab_target::weaknesses(root, design, &id.name, state, Some(&target))?;
     let others = foreign::look(root, &id.name, stop);
     if let (Some(busy), false) = (&others, args.busy_ok) {

@@ -1,6 +1,5 @@
 //! What an experiment's trials use, and what is known of it before the first.
 
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::outcome::Failure;
@@ -28,8 +27,8 @@ pub(super) fn jobs_of_all(design: &Design) -> Result<Vec<Vec<Job>>, Failure> {
         .collect()
 }
 
-/// Opens what the trials of all cells use: the row that was named, what `--target` says, or the sandbox. Once, so that all
-/// find the same places.
+/// Opens what the trials of all cells use: the row that was named, or what `--target` says. Once, so that all find the same
+/// places.
 ///
 /// # Errors
 /// What can not be read; a workload that writes, and nothing to write to.
@@ -37,20 +36,17 @@ pub(super) fn open(
     root: &SysRoot,
     design: &Design,
     row: &KernelName,
-    sandbox: bool,
     stop: &AtomicBool,
     line: &mut ProgressLine,
 ) -> Result<Target, Failure> {
     let jobs: Vec<Job> = jobs_of_all(design)?.concat();
     trial::check(root, &jobs).map_err(run_failure)?;
     let node = SysRoot::node(row);
-    let own = sandbox && design.target.is_none();
     let name = row.kernel();
-    // A guard is armed by the name.
-    let path = design.target.as_deref().unwrap_or(if own { Path::new(&name) } else { &node });
+    let path = design.target.as_deref().unwrap_or(&node);
     let mut scratch = || scratch::make(root, path, &jobs, stop, &mut |p| line.show(&p));
-    let named = Named { path, write_device: None, destroy: &[], own };
-    if let Some(job) = jobs.iter().find(|j| j.rw.writes()).filter(|_| !own)
+    let named = Named { path, armed: &|| None, arms: false, own: false };
+    if let Some(job) = jobs.iter().find(|j| j.rw.writes())
         && let Ok(Some(target)) = Target::open(root, path)
         && target.kind == TargetKind::Device
     {

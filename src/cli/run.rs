@@ -16,10 +16,11 @@ use crate::sys::root::SysRoot;
 use crate::trial::result::TrialResult;
 use crate::trial::{self, foreign};
 use crate::workload::assemble::assemble;
+use crate::workload::guard::Arming;
 use crate::workload::job::Job;
 use crate::workload::live::Progress;
 use crate::workload::scratch;
-use crate::workload::target::TargetKind;
+use crate::workload::target::{Target, TargetKind};
 
 /// Arguments of `run`.
 #[derive(clap::Args, Clone, Debug)]
@@ -96,7 +97,13 @@ fn measure(
     // Nobody named it: it is the sandbox's, made for this run.
     let own = args.target.is_none() && instead.is_some();
     let mut scratch = || scratch::make(root, path, jobs, stop, &mut |p| line.show(&p));
-    let named = Named { path, write_device: args.write_device.as_deref(), destroy: &args.destroy, own };
+    // The sandbox's device was made for this run, over a file of its own, so it needs no arming; the guard is the same.
+    let sandbox = path.to_str().filter(|_| own && !path.is_absolute()).map(str::to_owned);
+    let armed = || {
+        let device = args.write_device.clone().or_else(|| sandbox.clone())?;
+        Some(Target::armed(root, path, &Arming { device, destroy: args.destroy.clone() }))
+    };
+    let named = Named { path, armed: &armed, arms: args.write_device.is_some(), own };
     let target = named.open(root, jobs, &mut scratch)?;
     // What is wrong with the job on this target is said before anybody waits.
     for job in jobs {

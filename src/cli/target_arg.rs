@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::outcome::Failure;
 use crate::sys::root::SysRoot;
-use crate::workload::guard::{Arming, Refusal};
+use crate::workload::guard::Refusal;
 use crate::workload::job::Job;
 use crate::workload::keys::JobError;
 use crate::workload::outcome::RunError;
@@ -14,10 +14,10 @@ use crate::workload::target::{Target, TargetError, TargetKind};
 pub(super) struct Named<'a> {
     /// A device, a file, or a directory for a scratch file.
     pub(super) path: &'a Path,
-    /// The device that may be written to, by its name.
-    pub(super) write_device: Option<&'a str>,
-    /// The signatures that may be destroyed.
-    pub(super) destroy: &'a [String],
+    /// Opens a device that the command line arms for writing; None if it arms none.
+    pub(super) armed: &'a dyn Fn() -> Option<Result<Target, TargetError>>,
+    /// The command line names a device that may be written to.
+    pub(super) arms: bool,
     /// Nobody named it: it is the sandbox's, made for this run.
     pub(super) own: bool,
 }
@@ -46,7 +46,7 @@ impl Named<'_> {
 
     /// The target of jobs that only read.
     fn to_read(&self, root: &SysRoot, scratch: &mut Scratch<'_>) -> Result<Target, Failure> {
-        if self.write_device.is_some() {
+        if self.arms {
             return Err(Failure::Usage(
                 "--write-device arms a job that writes, and this one only reads".to_owned(),
             ));
@@ -60,11 +60,8 @@ impl Named<'_> {
     /// The target of a job that writes: a device that is armed, or a file made for the run.
     fn to_write(&self, root: &SysRoot, job: &Job, scratch: &mut Scratch<'_>) -> Result<Target, Failure> {
         let job = format!("{} (rw={})", job.name, job.rw.word());
-        // The sandbox's device was made for this run, over a file of its own, so it needs no arming; the guard is the same.
-        let sandbox = self.path.to_str().filter(|_| self.own && !self.path.is_absolute()).map(str::to_owned);
-        let arming = |device| Arming { device, destroy: self.destroy.to_vec() };
-        if let Some(arming) = self.write_device.map(str::to_owned).or(sandbox).map(arming) {
-            return Target::armed(root, self.path, &arming).map_err(target_failure);
+        if let Some(armed) = (self.armed)() {
+            return armed.map_err(target_failure);
         }
         let refused = |r: Refusal| Err(target_failure(r.into()));
         match Target::open(root, self.path) {
