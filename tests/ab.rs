@@ -50,19 +50,39 @@ fn read_ahead_under_small_reads() {
     assert!(verdict == "better" && ratio > 10.0, "{verdict} x{ratio}: {}", said.document["gates"]);
 }
 
+/// That no difference was found where there is none. On a busy machine it may be left open, but no winner is made up.
+fn no_winner(said: &Said) {
+    let (verdict, ratio) = said.verdict();
+    assert!(
+        ["equivalent", "inconclusive"].contains(&verdict.as_str()),
+        "{verdict} x{ratio}: {}",
+        said.document["gates"]
+    );
+}
+
+/// What read-ahead was in each trial of the candidate.
+fn candidates_read_ahead(said: &Said) -> Vec<String> {
+    let text = std::fs::read_to_string(said.record.join("trials.jsonl")).unwrap();
+    let trials = text.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
+    trials
+        .filter(|t| t["cell"] == 1 && !t["detail"].is_null())
+        .map(|t| t["detail"]["settings_before"]["read_ahead_kb"].as_str().unwrap().to_owned())
+        .collect()
+}
+
 /// Direct reads know no read-ahead.
 fn read_ahead_under_direct_reads() {
     let words = "--factor read_ahead_kb=4,4096 --control --job randread-4k --blocks 6 --ramp 500ms --seed 7";
     let Some(said) = experiment(words) else { return };
-    let (verdict, ratio) = said.verdict();
-    assert_eq!(verdict, "equivalent", "x{ratio}: {}", said.document["gates"]);
+    no_winner(&said);
 }
 
 /// The flag itself changes nothing here; what it moves behind one's back is put right before each trial.
 fn rotational_by_itself() {
     let Some(said) = experiment(&format!("--factor rotational=0,1 {BUFFERED}")) else { return };
-    let (verdict, ratio) = said.verdict();
-    assert_eq!(verdict, "equivalent", "x{ratio}: {}", said.document["gates"]);
+    no_winner(&said);
+    let read_ahead = candidates_read_ahead(&said);
+    assert!(read_ahead.len() >= 12 && read_ahead.iter().all(|r| r == "128"), "{read_ahead:?}");
 }
 
 /// A bare echo raises read-ahead as well, where the kernel has it so.
@@ -70,13 +90,7 @@ fn rotational_with_what_it_moves() {
     let Some(said) = experiment(&format!("--factor rotational=0,1 --side-effects {BUFFERED}")) else {
         return;
     };
-    let moved = said.events("trial_done").is_empty() && {
-        let text = std::fs::read_to_string(said.record.join("trials.jsonl")).unwrap();
-        text.lines().any(|l| {
-            let t: Value = serde_json::from_str(l).unwrap();
-            t["cell"] == 1 && t["detail"]["settings_before"]["read_ahead_kb"] != "128"
-        })
-    };
+    let moved = candidates_read_ahead(&said).iter().any(|r| r != "128");
     let (verdict, ratio) = said.verdict();
     assert_eq!(verdict == "better", moved, "{verdict} x{ratio}");
     assert!(!moved || ratio > 2.0, "x{ratio}");
