@@ -1,5 +1,10 @@
 //! L6: the command line. Definitions here, one file a subcommand.
 
+pub mod ab;
+mod ab_args;
+mod ab_progress;
+mod ab_report;
+mod ab_target;
 pub mod analyse;
 mod analysis_text;
 mod change_report;
@@ -22,6 +27,7 @@ pub mod set;
 mod set_held;
 pub mod show;
 mod supervised;
+mod target_arg;
 pub mod undo;
 pub mod watch;
 mod watch_replay;
@@ -114,6 +120,8 @@ enum Command {
     Restore(restore::RestoreArgs),
     /// Run a workload on a device, a file, or a scratch file of its own
     Run(run::RunArgs),
+    /// Compare two settings of a device, or two workloads, and say what can be believed of it
+    Ab(ab::AbArgs),
     /// Reach a verdict on trials measured elsewhere, from a CSV
     Analyse(analyse::AnalyseArgs),
     /// List the presets and the question each answers
@@ -147,7 +155,11 @@ impl Command {
 
     /// Whether it changes settings, and so runs under a supervisor that puts them back if it can not.
     const fn changes_settings(&self) -> bool {
-        matches!(self, Command::Set(_) | Command::Undo(_))
+        match self {
+            Command::Ab(args) => !args.plan,
+            Command::Set(_) | Command::Undo(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -195,11 +207,12 @@ pub fn run(cli: &Cli) -> CommandResult {
 fn in_order(command: &Command, cli: &Cli, root: &SysRoot) -> CommandResult {
     // Caught before anything is made that has to be removed again.
     let catches = cli.global.sandbox.is_some() || matches!(command, Command::Run(_) | Command::Watch(_));
-    let stop = if catches {
-        Stop::on_signals().map_err(|e| Failure::Unexpected(format!("installing signal handlers: {e}")))?
-    } else {
-        Stop::default()
+    let stop = match command {
+        Command::Ab(args) if !args.plan && root.is_live() => Stop::under_supervisor(),
+        _ if catches => Stop::on_signals(),
+        _ => Ok(Stop::default()),
     };
+    let stop = stop.map_err(|e| Failure::Unexpected(format!("installing signal handlers: {e}")))?;
     let sandbox = sandbox_arg::create(cli.global.sandbox, &stop)?;
     let instead = sandbox.as_ref().map(sandbox_arg::named);
     let result = dispatch(command, root, instead.as_deref(), &cli.global, &stop);
@@ -233,6 +246,7 @@ fn dispatch(
             set_held::keep(root, Nanos(args.deadline), Owner { pid: args.pid, started: args.started })
         }
         Command::Run(args) => run::run(args, root, instead, &stop.flag()),
+        Command::Ab(args) => ab::run(args, root, instead, &stop.flag()),
         Command::Analyse(args) => analyse::run(args, global.ascii),
         Command::Jobs(args) => jobs::run(args),
         Command::Report(args) => report::run(args),

@@ -24,6 +24,9 @@ pub enum Failure {
     /// The workload could not be run to its end.
     #[error("{0}")]
     Workload(String),
+    /// An experiment gave no verdict, and one was required.
+    #[error("{0}")]
+    NoVerdict(String),
     /// Settings could not be put back.
     #[error("{0}")]
     NotRestored(String),
@@ -56,6 +59,7 @@ impl Failure {
             Failure::GoneOrBusy(_) => 5,
             Failure::Unsafe(_) => 6,
             Failure::Workload(_) => 7,
+            Failure::NoVerdict(_) => 8,
             Failure::NotRestored(_) => 9,
             Failure::Refused(_) => 10,
             Failure::AlreadyTold(code) => *code,

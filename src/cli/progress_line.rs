@@ -25,8 +25,13 @@ impl ProgressLine {
     }
 
     pub(super) fn show(&mut self, p: &Progress) {
+        self.show_behind("", p);
+    }
+
+    /// With words in front.
+    pub(super) fn show_behind(&mut self, lead: &str, p: &Progress) {
         if self.on {
-            self.draw(&words(p, self.jobs));
+            self.draw(&format!("{lead}{}", words(p, self.jobs)));
         }
     }
 

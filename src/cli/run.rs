@@ -10,18 +10,17 @@ use super::outcome::{CommandResult, Failure};
 use super::output;
 use super::progress_line::ProgressLine;
 use super::run_text::describe;
+use super::target_arg::{Named, run_failure, stopped, target_failure};
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::trial::result::TrialResult;
 use crate::trial::{self, foreign};
 use crate::workload::assemble::assemble;
-use crate::workload::guard::{Arming, Refusal};
+use crate::workload::guard::Arming;
 use crate::workload::job::Job;
-use crate::workload::keys::JobError;
 use crate::workload::live::Progress;
-use crate::workload::outcome::RunError;
 use crate::workload::scratch;
-use crate::workload::target::{Target, TargetError, TargetKind};
+use crate::workload::target::{Target, TargetKind};
 
 /// Arguments of `run`.
 #[derive(clap::Args, Clone, Debug)]
@@ -85,68 +84,6 @@ pub fn run(args: &RunArgs, root: &SysRoot, instead: Option<&str>, stop: &Arc<Ato
     }
 }
 
-fn stopped() -> Failure {
-    Failure::Signal(2)
-}
-
-#[allow(clippy::needless_pass_by_value)] // the shape map_err wants
-fn usage(e: JobError) -> Failure {
-    Failure::Usage(e.to_string())
-}
-
-/// The target of jobs that only read.
-fn to_read(
-    args: &RunArgs,
-    root: &SysRoot,
-    named: &Path,
-    scratch: &mut dyn FnMut() -> Result<Target, TargetError>,
-) -> Result<Target, Failure> {
-    if args.write_device.is_some() {
-        return Err(Failure::Usage(
-            "--write-device arms a job that writes, and this one only reads".to_owned(),
-        ));
-    }
-    match Target::open(root, named).map_err(target_failure)? {
-        Some(target) => Ok(target),
-        None => scratch().map_err(target_failure),
-    }
-}
-
-/// The target of a job that writes: a device that is armed, or a file made for the run.
-fn to_write(
-    args: &RunArgs,
-    root: &SysRoot,
-    named: &Path,
-    job: &Job,
-    own: bool,
-    scratch: &mut dyn FnMut() -> Result<Target, TargetError>,
-) -> Result<Target, Failure> {
-    let job = format!("{} (rw={})", job.name, job.rw.word());
-    // The sandbox's device was made for this run, over a file of its own, so it needs no arming; the guard is the same.
-    let sandbox = named.to_str().filter(|_| own && !named.is_absolute()).map(str::to_owned);
-    let arming = |device| Arming { device, destroy: args.destroy.clone() };
-    if let Some(arming) = args.write_device.clone().or(sandbox).map(arming) {
-        return Target::armed(root, named, &arming).map_err(target_failure);
-    }
-    let refused = |r: Refusal| Err(target_failure(r.into()));
-    match Target::open(root, named) {
-        Ok(None) => scratch().map_err(target_failure),
-        Ok(Some(target)) if own => Ok(target.made_for_the_run()),
-        Ok(Some(target)) => match (target.kind, target.backing) {
-            (TargetKind::Device, Some(b)) if b.row == b.whole => {
-                refused(Refusal::NotArmed { job, node: target.shown, name: b.whole })
-            }
-            (TargetKind::Device, Some(b)) => refused(Refusal::Partition(b.row, b.whole)),
-            _ => refused(Refusal::ExistingFile(job, target.shown)),
-        },
-        Err(TargetError::Open(shown, e)) if e.kind() == std::io::ErrorKind::NotFound => {
-            refused(Refusal::NoFile(job, shown))
-        }
-        Err(TargetError::Hidden(path, head)) => refused(Refusal::Hidden(path, head)),
-        Err(e) => Err(target_failure(e)),
-    }
-}
-
 fn measure(
     args: &RunArgs,
     root: &SysRoot,
@@ -156,18 +93,18 @@ fn measure(
     line: &mut ProgressLine,
 ) -> Result<(TrialResult, Option<KernelName>), Failure> {
     trial::check(root, jobs).map_err(run_failure)?;
-    let named = args.target.as_deref().or(instead.map(Path::new)).unwrap_or(Path::new("."));
+    let path = args.target.as_deref().or(instead.map(Path::new)).unwrap_or(Path::new("."));
     // Nobody named it: it is the sandbox's, made for this run.
     let own = args.target.is_none() && instead.is_some();
-    let mut scratch = || scratch::make(root, named, jobs, stop, &mut |p| line.show(&p));
-    let mut target = match jobs.iter().find(|j| j.rw.writes()) {
-        Some(job) => to_write(args, root, named, job, own, &mut scratch)?,
-        None => to_read(args, root, named, &mut scratch)?,
+    let mut scratch = || scratch::make(root, path, jobs, stop, &mut |p| line.show(&p));
+    // The sandbox's device was made for this run, over a file of its own, so it needs no arming; the guard is the same.
+    let sandbox = path.to_str().filter(|_| own && !path.is_absolute()).map(str::to_owned);
+    let armed = || {
+        let device = args.write_device.clone().or_else(|| sandbox.clone())?;
+        Some(Target::armed(root, path, &Arming { device, destroy: args.destroy.clone() }))
     };
-    // The sandbox's file has no name, only a descriptor.
-    if own && target.kind != TargetKind::Device {
-        "the sandbox's scratch file".clone_into(&mut target.shown);
-    }
+    let named = Named { path, armed: &armed, arms: args.write_device.is_some(), own };
+    let target = named.open(root, jobs, &mut scratch)?;
     // What is wrong with the job on this target is said before anybody waits.
     for job in jobs {
         target.region(job).map_err(target_failure)?;
@@ -192,43 +129,4 @@ fn measure(
     let result =
         trial::run_trial_beside(root, jobs, &target, busy.as_ref(), stop, tell).map_err(run_failure)?;
     Ok((result, target.guard().map(|g| g.name().clone())))
-}
-
-#[allow(clippy::needless_pass_by_value)] // the shape map_err wants
-fn target_failure(e: TargetError) -> Failure {
-    let text = e.to_string();
-    match e {
-        TargetError::NotPermitted(_) => Failure::NotPermitted(text),
-        TargetError::Io(_, _, ref e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-            Failure::NotPermitted(text)
-        }
-        TargetError::Open(_, ref e) if e.kind() == std::io::ErrorKind::NotFound => Failure::Usage(text),
-        TargetError::Open(..) | TargetError::Io(..) => Failure::GoneOrBusy(text),
-        TargetError::Refused(Refusal::Open(_, ref e)) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-            Failure::NotPermitted(text)
-        }
-        TargetError::NoScratch(_) | TargetError::Refused(_) => Failure::Unsafe(text),
-        TargetError::Full(..) | TargetError::Unwritten(..) => Failure::Workload(text),
-        TargetError::Stopped => stopped(),
-        TargetError::WrongType(..)
-        | TargetError::Hidden(..)
-        | TargetError::NoDirect(_)
-        | TargetError::NotPolled(_)
-        | TargetError::Misaligned { .. }
-        | TargetError::Memory(..)
-        | TargetError::Empty { .. } => Failure::Usage(text),
-    }
-}
-
-fn run_failure(e: RunError) -> Failure {
-    match e {
-        RunError::Writes(..) | RunError::Unsafe(_) => Failure::Unsafe(e.to_string()),
-        RunError::NotPermitted(text) => Failure::NotPermitted(text),
-        RunError::Job(e) => usage(e),
-        RunError::Target(e) => target_failure(e),
-        RunError::Stopped => stopped(),
-        RunError::NoEngine(_) | RunError::Start(..) | RunError::Failed { .. } | RunError::Engine(_) => {
-            Failure::Workload(e.to_string())
-        }
-    }
 }

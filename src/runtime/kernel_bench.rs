@@ -18,7 +18,7 @@ use crate::trial;
 use crate::trial::foreign::Foreign;
 use crate::tuning::apply::{Applied, Cause};
 use crate::tuning::change::Change;
-use crate::tuning::control::SysfsQueue;
+use crate::tuning::control::{QueueControl as _, SysfsQueue};
 use crate::tuning::held_queue::HeldQueue;
 use crate::tuning::journal::Journal;
 use crate::tuning::restore::{End, PutBack};
@@ -107,17 +107,21 @@ impl<'a> KernelBench<'a> {
 
     /// Puts back what is held, gives up the lock, waits for udev, and looks whether everything is still as it was put
     /// back. What could not be put back, and what there is to say.
+    ///
+    /// `at_once` leaves the waiting and the look out: for whoever was told to end.
     #[must_use]
-    pub fn close(self) -> (Vec<String>, Vec<String>) {
+    pub fn close(self, at_once: bool) -> (Vec<String>, Vec<String>) {
         let mut this = self;
         let not_restored = this.put_back();
         let Self { root, id, held, lock, mut said, .. } = this;
         let back = held.read();
         // The beginning is what `held` answers for, and that is done.
         drop(held);
+        if at_once {
+            return (not_restored, said);
+        }
         lock.give_up(&root);
-        let now = SysfsQueue::new(root, id.clone());
-        let now = crate::tuning::control::QueueControl::read(&now);
+        let now = SysfsQueue::new(root, id.clone()).read();
         if !back.attributes.is_empty() && !now.attributes.is_empty() {
             said.extend(back.differences(&now).into_iter().map(|(name, was, is)| {
                 let shown = |v: Option<String>| v.unwrap_or_else(|| "absent".to_owned());

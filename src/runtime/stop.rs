@@ -31,6 +31,22 @@ impl Stop {
         Ok(stop)
     }
 
+    /// As [`Stop::on_signals`] in a program under a supervisor: a second signal changes nothing, since what is being stopped
+    /// by then has settings to put back, and who can not end is ended by the supervisor. A terminal's Ctrl-c comes twice
+    /// anyway, once from the terminal and once passed on.
+    ///
+    /// # Errors
+    /// The handlers can not be installed.
+    pub fn under_supervisor() -> io::Result<Self> {
+        let stop = Self::default();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let (asked, number) = (Arc::clone(&stop.asked), Arc::clone(&stop.signal));
+            flag::register_usize(signal, number, usize::try_from(signal).unwrap_or(0))?;
+            flag::register(signal, asked)?;
+        }
+        Ok(stop)
+    }
+
     /// The flag, for those who look at it often.
     #[must_use]
     pub fn flag(&self) -> Arc<AtomicBool> {

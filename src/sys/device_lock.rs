@@ -74,12 +74,17 @@ impl DeviceLock {
         }
     }
 
-    /// Gives it up and waits until udev is done with what it then sees, a second at most.
+    /// Gives it up and waits until udev, if it runs, is done with what it then sees, a second at most.
     pub fn give_up(self, root: &SysRoot) {
         drop(self.file);
+        if !root.udev_dir().exists() {
+            return;
+        }
         thread::sleep(UNTIL_SEEN);
         let began = SystemClock.monotonic();
-        while root.udev_queue().exists() && SystemClock.monotonic().since(began).duration() < SETTLED {
+        while root.udev_dir().join("queue").exists()
+            && SystemClock.monotonic().since(began).duration() < SETTLED
+        {
             thread::sleep(LOOK);
         }
     }

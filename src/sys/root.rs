@@ -145,10 +145,10 @@ impl SysRoot {
         self.base.join("run/blktune")
     }
 
-    /// `/run/udev/queue`, which is there while udev has events to work on (`systemd-udevd.service(8)`).
+    /// `/run/udev`, which is there where udev runs; `queue` in it while it has events to work on.
     #[must_use]
-    pub fn udev_queue(&self) -> PathBuf {
-        self.base.join("run/udev/queue")
+    pub fn udev_dir(&self) -> PathBuf {
+        self.base.join("run/udev")
     }
 
     /// The host's own node for `name`, to be opened.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use blktune::sys::name::KernelName;
+
 use super::LoopDevice;
 
 /// A control group with a limit, gone when dropped.
@@ -16,15 +18,20 @@ impl Throttle {
     /// Limits the bytes a second that processes which join the group read of this device. None, and said why, where the
     /// host has neither form of the block controller.
     pub fn reads(device: &LoopDevice, bytes_per_s: u64) -> Option<Self> {
-        Self::limit(device, "blkio.throttle.read_bps_device", "rbps", bytes_per_s)
+        Self::limit(device.name(), "blkio.throttle.read_bps_device", "rbps", bytes_per_s)
     }
 
     /// The same of requests a second, as they are after splitting.
     pub fn read_iops(device: &LoopDevice, per_s: u64) -> Option<Self> {
+        Self::read_iops_of(device.name(), per_s)
+    }
+
+    /// The same of any device.
+    pub fn read_iops_of(device: &KernelName, per_s: u64) -> Option<Self> {
         Self::limit(device, "blkio.throttle.read_iops_device", "riops", per_s)
     }
 
-    fn limit(device: &LoopDevice, v1: &'static str, v2: &str, most: u64) -> Option<Self> {
+    fn limit(device: &KernelName, v1: &'static str, v2: &str, most: u64) -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number =
             std::fs::read_to_string(format!("/sys/block/{}/dev", device.kernel())).expect("a device number");

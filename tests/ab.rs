@@ -1,0 +1,170 @@
+//! Experiments on loop devices whose truth is known, and the command line of `ab`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test's helper fails the test by panicking
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::process::Command;
+
+use blktune::sys::loopdev::{self, LoopOptions};
+use blktune::sys::queue::QueueState;
+use blktune::sys::root::SysRoot;
+use blktune::sys::scratch;
+use serde_json::Value;
+use support::experiment::{Ab, Said};
+use support::throttle::Throttle;
+use support::{loop_device, privileged};
+
+/// More than a trial reads, so that nothing is met again in memory.
+const SIZE: u64 = 3 << 30;
+/// Buffered reads of 4 KiB: read-ahead is all that makes them larger.
+const BUFFERED: &str =
+    "--job seqread-1m --set bs=4k --set direct=false --set drop_caches=true --blocks 6 --ramp 500ms --seed 7";
+
+/// One experiment on a device of its own that answers 100 requests a second: so slowly that it does so on a busy machine, too.
+/// None if it could not be run.
+fn experiment(words: &str) -> Option<Said> {
+    if !privileged("an experiment on a throttled device") {
+        return None;
+    }
+    let file = scratch::nameless(&std::env::temp_dir()).unwrap();
+    file.set_len(SIZE).unwrap();
+    let device = loopdev::LoopDevice::over(file, LoopOptions::default()).unwrap();
+    let queue = SysRoot::host().queue(device.name());
+    for (name, value) in [("rotational", "0"), ("scheduler", "none"), ("read_ahead_kb", "128")] {
+        std::fs::write(queue.join(name), value).unwrap();
+    }
+    let before = QueueState::read(&SysRoot::host(), device.name());
+    let throttle = Throttle::read_iops_of(device.name(), 100)?;
+    let said = Ab::start(&device.name().kernel(), Some(throttle.group()), words).end(280);
+    assert_eq!(before.differences(&QueueState::read(&SysRoot::host(), device.name())), [], "{words}");
+    assert_eq!((said.code, &said.document["restored"]), (Some(0), &true.into()), "{}", said.stderr);
+    Some(said)
+}
+
+/// Read-ahead makes 4 KiB reads up to 1280 KiB each, so that the same number of requests brings many times as much.
+fn read_ahead_under_small_reads() {
+    let Some(said) = experiment(&format!("--factor read_ahead_kb=4,4096 {BUFFERED}")) else { return };
+    let (verdict, ratio) = said.verdict();
+    assert!(verdict == "better" && ratio > 10.0, "{verdict} x{ratio}: {}", said.document["gates"]);
+}
+
+/// That no difference was found where there is none. On a busy machine it may be left open, but no winner is made up.
+fn no_winner(said: &Said) {
+    let (verdict, ratio) = said.verdict();
+    assert!(
+        ["equivalent", "inconclusive"].contains(&verdict.as_str()),
+        "{verdict} x{ratio}: {}",
+        said.document["gates"]
+    );
+}
+
+/// What read-ahead was in each trial of the candidate.
+fn candidates_read_ahead(said: &Said) -> Vec<String> {
+    let text = std::fs::read_to_string(said.record.join("trials.jsonl")).unwrap();
+    let trials = text.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
+    trials
+        .filter(|t| t["cell"] == 1 && !t["detail"].is_null())
+        .map(|t| t["detail"]["settings_before"]["read_ahead_kb"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Direct reads know no read-ahead.
+fn read_ahead_under_direct_reads() {
+    let words = "--factor read_ahead_kb=4,4096 --control --job randread-4k --blocks 6 --ramp 500ms --seed 7";
+    let Some(said) = experiment(words) else { return };
+    no_winner(&said);
+}
+
+/// The flag itself changes nothing here; what it moves behind one's back is put right before each trial.
+fn rotational_by_itself() {
+    let Some(said) = experiment(&format!("--factor rotational=0,1 {BUFFERED}")) else { return };
+    no_winner(&said);
+    let read_ahead = candidates_read_ahead(&said);
+    assert!(read_ahead.len() >= 12 && read_ahead.iter().all(|r| r == "128"), "{read_ahead:?}");
+}
+
+/// A bare echo raises read-ahead as well, where the kernel has it so.
+fn rotational_with_what_it_moves() {
+    let Some(said) = experiment(&format!("--factor rotational=0,1 --side-effects {BUFFERED}")) else {
+        return;
+    };
+    let moved = candidates_read_ahead(&said).iter().any(|r| r != "128");
+    let (verdict, ratio) = said.verdict();
+    assert_eq!(verdict == "better", moved, "{verdict} x{ratio}");
+    assert!(!moved || ratio > 2.0, "x{ratio}");
+}
+
+#[test]
+fn experiments_of_known_truth_come_out_right() {
+    // Beside one another, since each takes two minutes, nearly all of it waiting.
+    let all: [fn(); 4] = [
+        read_ahead_under_small_reads,
+        read_ahead_under_direct_reads,
+        rotational_by_itself,
+        rotational_with_what_it_moves,
+    ];
+    std::thread::scope(|s| {
+        for one in all {
+            std::thread::Builder::new().name("ab".to_owned()).spawn_scoped(s, one).unwrap();
+        }
+    });
+}
+
+fn ab(args: &[&str]) -> (i32, String, String) {
+    let home = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_blktune"))
+        .arg("ab")
+        .args(args)
+        .env("XDG_STATE_HOME", home.path())
+        .output()
+        .unwrap();
+    assert!(std::fs::read_dir(home.path()).unwrap().next().is_none(), "{args:?} left something behind");
+    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_plan_touches_nothing_and_says_every_trial() {
+    let Some(d) = loop_device(4) else { return };
+    d.known_queue();
+    let before = (QueueState::read(&SysRoot::host(), d.name()), d.stat());
+    let words = ["--factor", "scheduler=none,mq-deadline", "--job", "randread-4k", "--blocks", "6", "--plan"];
+    let name = d.kernel();
+    let mut args = vec![name.as_str()];
+    args.extend(words);
+    let (code, out, err) = ab(&args);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(out.matches("lead-in (discarded)").count(), 6, "{out}");
+    assert!(out.contains("It takes 6.6 min") && out.contains("look, the last"), "{out}");
+    args.push("--json");
+    let j: Value = serde_json::from_str(&ab(&args).1).unwrap();
+    assert_eq!(j["plan"].as_array().unwrap().len(), 6 * 5 + 6);
+    assert_eq!(j["design"]["cells"][1]["name"], "mq-deadline");
+    assert_eq!(before, (QueueState::read(&SysRoot::host(), d.name()), d.stat()));
+}
+
+#[test]
+fn what_can_not_be_compared_is_refused_before_anything_starts() {
+    let Some(d) = loop_device(4) else { return };
+    d.known_queue();
+    let name = d.kernel();
+    for (words, code, part) in [
+        ("--factor scheduler=none,mq-deadline", 2, "--job"),
+        ("--factor read_ahead_kb=4,512 --job randread-4k", 2, "--control"),
+        ("--factor scheduler=none,mq-deadline,bfq --job randread-4k", 2, "two"),
+        ("--factor scheduler=none,none --job randread-4k", 2, "none"),
+        ("--factor scheduler=none,mq-deadline --factor nomerges=0,2 --job randread-4k", 2, "--together"),
+        ("--factor scheduler=none,mq-deadline --job randread-4k --race iops", 2, "--race"),
+        ("--factor scheduler=none,mq-deadline --job randread-4k --trial 1s", 2, "--trial"),
+        ("--factor scheduler=none,mq-deadline --job randwrite-4k", 6, "--target DIR"),
+    ] {
+        let mut args = vec![name.as_str()];
+        args.extend(words.split(' '));
+        let (got, _, err) = ab(&args);
+        assert_eq!(got, code, "{words}: {err}");
+        assert!(err.contains(part), "{words}: {err}");
+    }
+    assert_eq!(ab(&["no-such-device", "--factor", "bs=4k,8k", "--job", "randread-4k"]).0, 5);
+}
