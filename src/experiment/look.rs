@@ -1,10 +1,8 @@
 //! Which blocks are whole and valid, and whether they decide.
 
-use crate::stats::block::log_ratio;
-use crate::stats::looks::{FIXED, PER_LOOK, judge_at_looks};
-
-use super::design::{Blocks, Design};
-use super::estimate::looks_of;
+use super::analysis::{self, Circumstances};
+use super::design::Design;
+use super::observation::{Question, from_trials};
 use super::trial::{Role, Trial};
 
 /// Trials of a block, without its lead-in.
@@ -43,19 +41,6 @@ pub(super) fn attempts(trials: &[Trial]) -> Vec<Attempt> {
 
 /// Whether the blocks so far decide, at a number of valid blocks that is a look.
 pub(super) fn decided(design: &Design, trials: &[Trial]) -> bool {
-    let good: Vec<Attempt> = attempts(trials).into_iter().filter(|a| a.complete && !a.void).collect();
-    let reading = |a: &Attempt, cell: usize| -> Vec<f64> {
-        let of_block = trials.iter().filter(|t| {
-            t.plan.role == Role::Trial
-                && (t.plan.block, t.plan.attempt, t.plan.cell) == (Some(a.block), a.which, Some(cell))
-        });
-        of_block.map(|t| t.readings.get(&design.metric).copied().unwrap_or_default()).collect()
-    };
-    let ratios: Vec<f64> = good.iter().filter_map(|a| log_ratio(&reading(a, 0), &reading(a, 1))).collect();
-    let alpha = match design.blocks {
-        Blocks::Fixed(_) => FIXED,
-        Blocks::Adaptive => PER_LOOK,
-    };
-    let looked = judge_at_looks(&[&ratios], design.margin, alpha, &looks_of(design));
-    looked.iter().all(|l| l.judgement.decision.settled())
+    let question = Question::of(design, None);
+    analysis::live(&question, &from_trials(&question, trials), &Circumstances::default()).decided()
 }

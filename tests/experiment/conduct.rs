@@ -8,7 +8,7 @@ use blktune::tuning::control::QueueControl as _;
 
 use super::made::{Made, Nature, go_on, question, run};
 
-const QUIET: Nature = Nature { noise: 0.01, effect: 0.0, drift: 0.0, latch: 0.0, first: 0.0 };
+const QUIET: Nature = Nature { noise: 0.01, effect: 0.0, drift: 0.0, latch: 0.0, carry: 0.0, first: 0.0 };
 
 #[test]
 fn stopped_at_any_event_settings_are_back_and_finished_trials_kept() {

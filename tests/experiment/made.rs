@@ -34,6 +34,8 @@ pub(crate) struct Nature {
     pub(crate) drift: f64,
     /// From the first trial of the candidate on.
     pub(crate) latch: f64,
+    /// Of a trial right after one of the candidate.
+    pub(crate) carry: f64,
     /// Of the very first trial.
     pub(crate) first: f64,
 }
@@ -50,6 +52,7 @@ pub(crate) struct Made {
     chance: SplitMix64,
     trials: usize,
     latched: bool,
+    after_candidate: bool,
 }
 
 impl Made {
@@ -58,7 +61,18 @@ impl Made {
         let start = queue.read();
         let chance = SplitMix64::new(seed ^ 0x5eed);
         let clock = ManualClock::default();
-        Self { queue, start, clock, spoil: None, put_back: 0, nature, chance, trials: 0, latched: false }
+        Self {
+            queue,
+            start,
+            clock,
+            spoil: None,
+            put_back: 0,
+            nature,
+            chance,
+            trials: 0,
+            latched: false,
+            after_candidate: false,
+        }
     }
 
     #[allow(clippy::cast_precision_loss)] // made-up figures, far below the limits of either type
@@ -112,6 +126,7 @@ impl Bench for Made {
         let log = n.noise * self.normal()
             + of(candidate, n.effect)
             + of(self.latched, n.latch)
+            + of(self.after_candidate, n.carry)
             + of(self.trials == 0, n.first)
             + n.drift * self.trials as f64;
         let bytes_per_s = 500e6 * log.exp();
@@ -137,6 +152,7 @@ impl Bench for Made {
             detail: serde_json::Value::Null,
         };
         self.trials += 1;
+        self.after_candidate = candidate;
         if let Some(mut spoil) = self.spoil.take() {
             let spoiled = spoil(self.trials, &self.queue, &mut measured);
             self.spoil = Some(spoil);
