@@ -8,23 +8,21 @@
 mod support;
 
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use blktune::sys::attr::{self, AttrError};
 use blktune::sys::device::DeviceId;
 use blktune::sys::inventory;
 use blktune::sys::queue::QueueState;
 use blktune::sys::root::SysRoot;
 use blktune::tuning::change::Change;
-use blktune::tuning::control::{QueueControl, SysfsQueue};
 use blktune::tuning::held::hold;
-use blktune::tuning::journal::{Entry, Journal, Owner, Stage};
+use blktune::tuning::journal::{Entry, Owner, Stage};
 use blktune::tuning::keep::apply_and_keep;
 use blktune::tuning::plan;
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use support::crash::{self, CRASH, host_journal};
 use support::loopdev::within_seconds;
 use support::pty::Session;
 use support::{LoopDevice, loop_device};
@@ -33,18 +31,9 @@ use support::{LoopDevice, loop_device};
 const EIGHT: &str = "read_ahead_kb=512 iosched/read_expire=100 nomerges=2 nr_requests=64 scheduler=mq-deadline \
                      iostats=0 max_sectors_kb=256 rotational=1";
 
-/// What tells a copy of this test to die, where, and how.
-const CRASH: &str = "BLKTUNE_TEST_CRASH";
-
 fn one_at_a_time() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn host_journal() -> Journal {
-    let root = SysRoot::host();
-    let boot = attr::read(&root.proc("sys/kernel/random/boot_id")).unwrap();
-    Journal::new(&root.run_dir(), &boot)
 }
 
 fn identity(d: &LoopDevice) -> DeviceId {
@@ -139,62 +128,24 @@ fn end_of(mut child: Child) -> Output {
     output
 }
 
-/// A queue that counts every write and may not outlive one.
-struct Stepping {
-    queue: SysfsQueue,
-    step: Arc<dyn Fn() + Send + Sync>,
-}
-
-impl QueueControl for Stepping {
-    fn read(&self) -> QueueState {
-        self.queue.read()
-    }
-
-    fn write(&self, name: &str, value: &str) -> Result<(), AttrError> {
-        let answer = self.queue.write(name, value);
-        (self.step)();
-        answer
-    }
-}
-
-/// The copy of the test that dies right after a step; with step 0 it lives, and says how many there were.
+/// The copy of the test that dies right after a step.
 fn die_at(order: &str) {
     let words: Vec<&str> = order.split(' ').collect();
     let [device, mode, at] = words[..] else { panic!("{order:?}") };
-    let at: usize = at.parse().unwrap();
-    let done = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&done);
-    let step: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
-        if count.fetch_add(1, Ordering::SeqCst) + 1 == at {
-            kill_process(getpid(), Signal::KILL).unwrap();
-        }
+    crash::die_at(device, at.parse().unwrap(), |journal, queue, id| {
+        let cause = if mode == "held" {
+            hold(journal, &queue, id, &set(EIGHT), 1).leave().applied.cause
+        } else {
+            apply_and_keep(journal, &queue, id, &set(EIGHT), 1).applied.cause
+        };
+        assert_eq!(cause, None);
     });
-    let seen = Arc::clone(&step);
-    let journal = host_journal().observed(move |_| seen());
-    let name = blktune::sys::name::KernelName::new(device).unwrap();
-    let id = inventory::identify(&SysRoot::host(), &name).unwrap();
-    let queue = Stepping { queue: SysfsQueue::new(SysRoot::host(), id.clone()), step };
-    let cause = if mode == "held" {
-        hold(&journal, &queue, &id, &set(EIGHT), 1).leave().applied.cause
-    } else {
-        apply_and_keep(&journal, &queue, &id, &set(EIGHT), 1).applied.cause
-    };
-    assert_eq!(cause, None);
-    eprintln!("steps={}", done.load(Ordering::SeqCst));
 }
 
 /// Runs the copy. None if it was killed, else the number of steps.
-fn crash(d: &LoopDevice, mode: &str, at: usize) -> Option<usize> {
+fn crash_at(d: &LoopDevice, mode: &str, at: usize) -> Option<usize> {
     let test = "killed_after_any_step_of_a_set_of_eight_restore_brings_every_attribute_back";
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(CRASH, format!("{} {mode} {at}", d.kernel()))
-        .output()
-        .unwrap();
-    output.status.code()?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let steps = said.lines().find_map(|l| l.split("steps=").nth(1)?.trim().parse().ok());
-    Some(steps.unwrap_or_else(|| panic!("the copy neither died nor finished: {said}")))
+    crash::crash(test, &format!("{} {mode} {at}", d.kernel()))
 }
 
 #[test]
@@ -222,7 +173,7 @@ fn killed_after_any_step_of_a_set_of_eight_restore_brings_every_attribute_back()
                 d.put(name, value);
             }
             let before = state(&d);
-            let steps = crash(&d, mode, 0).expect("a copy that is not to die lives");
+            let steps = crash_at(&d, mode, 0).expect("a copy that is not to die lives");
             // Two for the note before, two for the note after, and a write for each that differs.
             let differs = set(EIGHT)
                 .iter()
@@ -233,7 +184,7 @@ fn killed_after_any_step_of_a_set_of_eight_restore_brings_every_attribute_back()
             assert_eq!(before.differences(&state(&d)), [], "{mode} from {start:?}, not killed");
             let mut changed = 0;
             for at in 1..=steps {
-                assert_eq!(crash(&d, mode, at), None, "not killed after step {at} of {steps}");
+                assert_eq!(crash_at(&d, mode, at), None, "not killed after step {at} of {steps}");
                 let left = before.differences(&state(&d));
                 let writes = at.saturating_sub(2);
                 assert_eq!(left.is_empty(), writes == 0, "{mode} step {at}: {left:?}");

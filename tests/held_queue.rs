@@ -7,39 +7,27 @@
 mod support;
 
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use blktune::sys::attr::{self, AttrError};
 use blktune::sys::inventory;
-use blktune::sys::name::KernelName;
 use blktune::sys::queue::QueueState;
 use blktune::sys::root::SysRoot;
 use blktune::tuning::apply::Cause;
 use blktune::tuning::change::Change;
 use blktune::tuning::control::{QueueControl, SysfsQueue};
 use blktune::tuning::held_queue::HeldQueue;
-use blktune::tuning::journal::{Journal, Stage};
+use blktune::tuning::journal::Stage;
 use blktune::tuning::plan;
 use blktune::tuning::restore;
-use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
+use support::crash::{self, CRASH, host_journal};
 use support::loopdev::within_seconds;
 use support::{LoopDevice, loop_device};
-
-/// What tells a copy of this test to die, where, and how.
-const CRASH: &str = "BLKTUNE_TEST_CRASH";
 
 /// `restore` deals with the whole journal of the host.
 fn one_at_a_time() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn host_journal() -> Journal {
-    let root = SysRoot::host();
-    let boot = attr::read(&root.proc("sys/kernel/random/boot_id")).unwrap();
-    Journal::new(&root.run_dir(), &boot)
 }
 
 fn state(d: &LoopDevice) -> QueueState {
@@ -93,57 +81,20 @@ fn walk<Q: QueueControl>(held: &mut HeldQueue<Q>) {
     done(held, "scheduler=mq-deadline iosched/fifo_batch=9 nr_requests=64 read_ahead_kb=1024");
 }
 
-/// A queue that counts every write and may not outlive one.
-struct Stepping {
-    queue: SysfsQueue,
-    step: Arc<dyn Fn() + Send + Sync>,
-}
-
-impl QueueControl for Stepping {
-    fn read(&self) -> QueueState {
-        self.queue.read()
-    }
-
-    fn write(&self, name: &str, value: &str) -> Result<(), AttrError> {
-        let answer = self.queue.write(name, value);
-        (self.step)();
-        answer
-    }
-}
-
-/// The copy of the test that dies right after a step; with step 0 it lives, and says how many there were.
+/// The copy of the test that dies right after a step.
 fn die_at(order: &str) {
     let (device, at) = order.split_once(' ').unwrap();
-    let at: usize = at.parse().unwrap();
-    let done = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&done);
-    let step: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
-        if count.fetch_add(1, Ordering::SeqCst) + 1 == at {
-            kill_process(getpid(), Signal::KILL).unwrap();
-        }
+    crash::die_at(device, at.parse().unwrap(), |journal, queue, id| {
+        let mut held = HeldQueue::begin(journal, queue, id, 1);
+        walk(&mut held);
+        assert!(held.put_back().is_some_and(|p| p.not_restored.is_empty()));
     });
-    let seen = Arc::clone(&step);
-    let journal = host_journal().observed(move |_| seen());
-    let id = inventory::identify(&SysRoot::host(), &KernelName::new(device).unwrap()).unwrap();
-    let queue = Stepping { queue: SysfsQueue::new(SysRoot::host(), id.clone()), step };
-    let mut held = HeldQueue::begin(&journal, queue, &id, 1);
-    walk(&mut held);
-    assert!(held.put_back().is_some_and(|p| p.not_restored.is_empty()));
-    eprintln!("steps={}", done.load(Ordering::SeqCst));
 }
 
 /// Runs the copy. None if it was killed, else the number of steps.
-fn crash(d: &LoopDevice, at: usize) -> Option<usize> {
+fn crash_at(d: &LoopDevice, at: usize) -> Option<usize> {
     let test = "killed_after_any_step_of_a_walk_restore_brings_every_attribute_back";
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(CRASH, format!("{} {at}", d.kernel()))
-        .output()
-        .unwrap();
-    output.status.code()?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let steps = said.lines().find_map(|l| l.split("steps=").nth(1)?.trim().parse().ok());
-    Some(steps.unwrap_or_else(|| panic!("the copy neither died nor finished: {said}")))
+    crash::crash(test, &format!("{} {at}", d.kernel()))
 }
 
 /// One `restore`: what it said of this device was left alone.
@@ -170,13 +121,13 @@ fn killed_after_any_step_of_a_walk_restore_brings_every_attribute_back() {
     }
     let _turn = one_at_a_time();
     let Some((d, before)) = bench() else { return };
-    let steps = crash(&d, 0).expect("a copy that is not to die lives");
+    let steps = crash_at(&d, 0).expect("a copy that is not to die lives");
     assert_eq!(before.differences(&state(&d)), [], "not killed");
     // Five changes, the fourth taken back, and the way back: two notes each before and after, and the writes between.
     assert!(steps > 24 + 12, "{steps} steps");
     let mut changed = 0;
     for at in 1..=steps {
-        assert_eq!(crash(&d, at), None, "not killed after step {at} of {steps}");
+        assert_eq!(crash_at(&d, at), None, "not killed after step {at} of {steps}");
         changed += usize::from(!before.differences(&state(&d)).is_empty());
         // Nobody of ours touches this one.
         d.put("nomerges", "2");

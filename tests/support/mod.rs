@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod chance;
+pub mod crash;
 pub mod experiment;
 pub mod experiment_record;
 pub mod fixtures;
