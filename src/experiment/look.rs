@@ -2,11 +2,8 @@
 
 use super::analysis::{self, Circumstances};
 use super::design::Design;
-use super::observation::{Question, from_trials};
+use super::observation::{Question, TRIALS_OF_TWO, from_trials};
 use super::trial::{Role, Trial};
-
-/// Trials of a block, without its lead-in.
-const OF_BLOCK: usize = 4;
 
 /// One attempt at a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +30,7 @@ pub(super) fn attempts(trials: &[Trial]) -> Vec<Attempt> {
         if let Some((a, n)) = all.last_mut() {
             a.void |= t.void();
             *n += usize::from(t.plan.role == Role::Trial);
-            a.complete = *n == OF_BLOCK;
+            a.complete = *n == TRIALS_OF_TWO;
         }
     }
     all.into_iter().map(|(a, _)| a).collect()

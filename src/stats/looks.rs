@@ -34,14 +34,8 @@ pub struct Looked {
 }
 
 /// Judges all comparisons at each look for which there are blocks. A decision stands; a decided comparison still counts among
-/// the others. Blocks after the last complete look are not judged.
-#[must_use]
-pub fn judge_at_looks(family: &[&[f64]], margin: f64, alpha: f64, looks: &[usize]) -> Vec<Looked> {
-    judge_with(family, margin, alpha, looks, |_, _, judgement| judgement)
-}
-
-/// [`judge_at_looks`], where `adjust` has a say at each look: it is handed the index of the comparison, the number of blocks
-/// and the judgement, and returns the one that counts.
+/// the others. Blocks after the last complete look are not judged. `adjust` has a say at each look: it is handed the index of
+/// the comparison, the number of blocks and the judgement, and returns the one that counts.
 pub fn judge_with(
     family: &[&[f64]],
     margin: f64,
