@@ -24,7 +24,7 @@ use crate::experiment::asked::Designed;
 use crate::experiment::conductor::Conductor;
 use crate::experiment::design::{Design, FactorKind};
 use crate::experiment::drive::{self, Conducted};
-use crate::experiment::estimate::trial_time;
+use crate::experiment::estimate::block_time;
 use crate::experiment::event::{Ending, Event};
 use crate::experiment::observation::{Question, from_trials};
 use crate::experiment::trial::{PlannedTrial, Trial};
@@ -188,14 +188,15 @@ fn conduct(args: &AbArgs, root: &SysRoot, prepared: &Prepared, stop: &Arc<Atomic
         eprintln!("blktune: {said}");
     }
     let teller = RefCell::new(Teller::new(design, plan));
-    let (mut record, trouble) = start_record(args, root, prepared, &notes);
-    if let Some(trouble) = trouble {
+    let mut record = match start_record(args, root, prepared, &notes) {
+        Ok(record) => Some(record),
         // Named on the command line, it was to be there.
-        if args.record.is_some() {
-            return Err(Failure::Usage(trouble));
+        Err(trouble) if args.record.is_some() => return Err(Failure::Usage(trouble)),
+        Err(trouble) => {
+            notes.push(format!("no record is kept: {trouble}"));
+            None
         }
-        notes.push(format!("no record is kept: {trouble}"));
-    }
+    };
     let mut bench = KernelBench::open(root, &journal(root)?, id, target, others, stop).map_err(locked)?;
     if line.borrow().is_on() {
         bench = bench.telling(Box::new(|p| {
@@ -222,7 +223,7 @@ fn conduct(args: &AbArgs, root: &SysRoot, prepared: &Prepared, stop: &Arc<Atomic
     not_restored.extend(done.not_restored.iter().cloned());
     notes.extend(said);
     line.borrow_mut().clear();
-    let question = Question::of(design, Some(block_time(design)));
+    let question = Question::of(design, Some(block_time(design).as_secs_f64()));
     let observations = from_trials(&question, conductor.trials());
     let analysis = analyse(&question, &observations, &conductor.circumstances());
     let dir = record.as_ref().map(|r| r.dir().to_path_buf());
@@ -271,12 +272,6 @@ fn ending(args: &AbArgs, done: &Conducted, analysis: &Analysis, not_restored: &[
     Ok(())
 }
 
-/// How long a block takes, seconds.
-fn block_time(design: &Design) -> f64 {
-    let trials = if design.lead_ins { 5.0 } else { 4.0 };
-    trial_time(design).as_secs_f64() * trials
-}
-
 fn summary_of(done: &Conducted, analysis: &Analysis, not_restored: &[String], began: Nanos) -> Summary {
     let ended = match done.ending {
         Ending::Decided | Ending::Finished => summary::Ended::Finished,
@@ -296,18 +291,6 @@ fn summary_of(done: &Conducted, analysis: &Analysis, not_restored: &[String], be
 
 /// The record, or why there is none.
 fn start_record(
-    args: &AbArgs,
-    root: &SysRoot,
-    prepared: &Prepared,
-    notes: &[String],
-) -> (Option<Writer>, Option<String>) {
-    match try_record(args, root, prepared, notes) {
-        Ok(writer) => (Some(writer), None),
-        Err(why) => (None, Some(why)),
-    }
-}
-
-fn try_record(
     args: &AbArgs,
     root: &SysRoot,
     prepared: &Prepared,

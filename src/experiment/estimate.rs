@@ -31,12 +31,22 @@ pub fn trial_time(design: &Design) -> Duration {
     design.trial.saturating_add(design.ramp).saturating_add(design.settle)
 }
 
+/// Trials of a block, its lead-in included.
+const fn in_block(design: &Design) -> usize {
+    if design.lead_ins { 5 } else { 4 }
+}
+
+/// One block.
+#[must_use]
+pub fn block_time(design: &Design) -> Duration {
+    trial_time(design).saturating_mul(u32::try_from(in_block(design)).unwrap_or(u32::MAX))
+}
+
 /// The time it takes. Draining and preconditioning come on top: how long they take is the device's to say.
 #[must_use]
 pub fn estimate(design: &Design) -> Estimate {
-    let in_block = if design.lead_ins { 5 } else { 4 };
     let of = |blocks: Option<&usize>| {
-        let trials = blocks.map_or(0, |blocks| blocks.saturating_mul(in_block));
+        let trials = blocks.map_or(0, |blocks| blocks.saturating_mul(in_block(design)));
         // Before the first block and after the last.
         let trials = trials.saturating_add(2 * BASELINE_TRIALS);
         trial_time(design).saturating_mul(u32::try_from(trials).unwrap_or(u32::MAX))
