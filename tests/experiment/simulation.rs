@@ -87,16 +87,14 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-fn experiment(nature: Nature, seed: u64) -> (Analysis, usize) {
+fn experiment(nature: Nature, seed: u64) -> Analysis {
     let mut bench = Made::new(nature, seed);
     let (conductor, conducted, _) = run(question("randread-4k", seed, |_| {}), &mut bench, None);
     assert!(matches!(conducted.ending, Ending::Decided | Ending::Finished), "{seed}: {conducted:?}");
     assert_eq!(conductor.trials().iter().filter(|t| t.plan.role == Role::BaselineAfter).count(), 3);
     let question = Question::of(conductor.design(), None);
     let told: Circumstances = conductor.circumstances();
-    let analysis = live(&question, &from_trials(&question, conductor.trials()), &told);
-    let blocks = analysis.complete_blocks;
-    (analysis, blocks)
+    live(&question, &from_trials(&question, conductor.trials()), &told)
 }
 
 fn came(a: &Analysis, outcome: Outcome) -> bool {
@@ -111,7 +109,7 @@ fn came(a: &Analysis, outcome: Outcome) -> bool {
 }
 
 /// All seeds of a case, on as many threads as there are CPUs.
-fn all(nature: Nature) -> Vec<(Analysis, usize)> {
+fn all(nature: Nature) -> Vec<Analysis> {
     let threads = thread::available_parallelism().map_or(1, |n| n.get() as u64);
     thread::scope(|scope| {
         let parts: Vec<_> = (0..threads)
@@ -132,10 +130,9 @@ fn what_is_true_is_found_and_what_is_not_is_not() {
     let mut missed = Vec::new();
     for case in cases() {
         let found = all(case.nature);
-        let verdicts =
-            |v| found.iter().filter(|(a, _)| a.primary().next().map(|c| c.verdict) == Some(v)).count();
-        let count = |o| found.iter().filter(|(a, _)| came(a, o)).count();
-        let blocks: usize = found.iter().map(|(_, blocks)| blocks).sum();
+        let verdicts = |v| found.iter().filter(|a| a.primary().next().map(|c| c.verdict) == Some(v)).count();
+        let count = |o| found.iter().filter(|a| came(a, o)).count();
+        let blocks: usize = found.iter().map(|a| a.complete_blocks).sum();
         #[allow(clippy::cast_precision_loss)] // a mean of a few hundred
         let mean = blocks as f64 / found.len() as f64;
         let _ = writeln!(
