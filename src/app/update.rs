@@ -128,15 +128,15 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             }
         }
         Message::RunFinished(result) => outcome::run_done(model, result),
-        // Nobody on the screen can start one yet.
-        Message::ExperimentBegan { .. }
+        Message::Notice(level, text) => model.say(level, text),
+        // The first two were taken before; the others nobody on the screen asks for yet.
+        Message::Key(_)
+        | Message::Tick { .. }
+        | Message::ExperimentBegan(_)
         | Message::Experiment(_)
         | Message::ExperimentProgress(_)
         | Message::ExperimentAnalysis(_)
         | Message::ExperimentEnded(_) => {}
-        Message::Notice(level, text) => model.say(level, text),
-        // Both were taken before.
-        Message::Key(_) | Message::Tick { .. } => {}
     }
     Vec::new()
 }
