@@ -11,19 +11,7 @@ use crate::units::Bytes;
 use crate::workload::job::Job;
 
 use super::metric::Readings;
-
-/// Which bytes of the device a job's bytes are to be compared with (gate G4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passage {
-    /// Past the page cache: byte for byte.
-    Direct,
-    /// Buffered reads: read-ahead counts, so less strictly.
-    BufferedReads,
-    /// Buffered writes that end with a sync inside the measured time: all of it has arrived.
-    SyncedWrites,
-    /// Buffered writes that arrive some time: not compared.
-    BufferedWrites,
-}
+use super::passage::Passage;
 
 /// What a device's own counters moved in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

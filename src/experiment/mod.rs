@@ -26,6 +26,7 @@ pub mod measured;
 pub mod metric;
 pub mod observation;
 pub mod order;
+pub mod passage;
 pub mod plan;
 pub mod schedule;
 pub mod sense;

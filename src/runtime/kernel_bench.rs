@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::clock::{Clock, SystemClock};
 use crate::experiment::bench::{Bench, BenchError, Measured};
 use crate::experiment::measured::{Around, measured_of};
+use crate::experiment::passage::Below;
 use crate::sys::attr;
 use crate::sys::device::DeviceId;
 use crate::sys::device_lock::{DeviceLock, LockError};
@@ -22,7 +23,7 @@ use crate::tuning::control::{QueueControl as _, SysfsQueue};
 use crate::tuning::held_queue::HeldQueue;
 use crate::tuning::journal::Journal;
 use crate::tuning::restore::{End, PutBack};
-use crate::units::{Bytes, Nanos, Sectors};
+use crate::units::{Bytes, Kib, Nanos, Sectors};
 use crate::workload::job::Job;
 use crate::workload::live::Progress;
 use crate::workload::outcome::RunError;
@@ -270,11 +271,17 @@ impl Bench for KernelBench<'_> {
             return Err(result.stopped_for.map_or(BenchError::Stopped, BenchError::Broken));
         }
         let (boot, awake) = (SystemClock.boot().since(boot), SystemClock.monotonic().since(awake));
+        let read_ahead = before.number("read_ahead_kb").map_or(Bytes(0), |kib| Kib(kib).sectors().bytes());
         let around = Around {
             settings: (before, after),
             id: inventory::identify(&self.root, &self.id.name),
             size: self.size(),
             asleep_s: boot.since(awake).seconds(),
+            below: Below {
+                per_sync: self.target.per_sync(),
+                read_ahead,
+                shared: self.others.is_some(),
+            },
         };
         Ok(measured_of(&result, around))
     }

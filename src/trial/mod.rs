@@ -109,6 +109,8 @@ pub fn check(root: &SysRoot, jobs: &[Job]) -> Result<(), RunError> {
     Ok(())
 }
 
+pub use window::at_edges;
+
 /// What a trial's facts say of heat or of a link that became slower, in a sentence; None if nothing.
 #[must_use]
 pub fn heat(host: &HostFacts) -> Option<String> {

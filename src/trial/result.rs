@@ -41,6 +41,10 @@ pub struct DeviceWindow {
 pub struct OtherIo {
     /// The whole device.
     pub device: KernelName,
+    /// All that it read, whoever asked for it.
+    pub device_read_bytes: Bytes,
+    /// All that it wrote.
+    pub device_write_bytes: Bytes,
     /// Bytes it read beyond the engine's. None where the engine's own can not be told apart, because the page cache lies
     /// between.
     pub read_bytes: Option<Bytes>,

@@ -81,6 +81,8 @@ impl<'a, 'p> Window<'a, 'p> {
             |device: u64, engine: Bytes| direct.then(|| Bytes(device.saturating_sub(engine.0 + slack)));
         Some(OtherIo {
             device: self.backing?.whole.clone(),
+            device_read_bytes: Bytes(read),
+            device_write_bytes: Bytes(write),
             read_bytes: beyond(read, total.read.bytes),
             write_bytes: beyond(write, total.write.bytes),
             processes: self.closed.accounts.most_since(self.root, &self.opened.accounts, MOVERS),
@@ -109,7 +111,7 @@ impl<'a, 'p> Window<'a, 'p> {
 }
 
 /// What may be in flight, and so on one side of an edge only, when the window opens behind a ramp.
-pub(super) fn at_edges(jobs: &[Job]) -> u64 {
+pub fn at_edges(jobs: &[Job]) -> u64 {
     let in_flight = |j: &Job| j.bs.0 * u64::from(j.depth_in_use()) * u64::from(j.numjobs);
     if jobs.iter().any(|j| !j.ramp.is_zero()) { jobs.iter().map(in_flight).sum() } else { 0 }
 }

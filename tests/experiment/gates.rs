@@ -2,9 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use blktune::experiment::bench::{Bench as _, Measured, Moved, Passage};
+use blktune::experiment::bench::{Bench as _, Measured, Moved};
 use blktune::experiment::gate::{Expected, judge};
 use blktune::experiment::metric::Metric;
+use blktune::experiment::passage::{Passage, Way};
 use blktune::experiment::trial::Gate;
 use blktune::sys::queue::QueueState;
 use blktune::units::Bytes;
@@ -69,16 +70,30 @@ fn the_limits_of_foreign_io_are_those_of_the_way_of_reading() {
     assert_eq!(found(|m| scale(m, 102)), []);
     let buffered = |percent| {
         found(move |m| {
-            m.passage = Passage::BufferedReads;
+            m.passage = Passage::BUFFERED_READS;
             scale(m, percent);
         })
         .len()
     };
     assert_eq!((buffered(109), buffered(111)), (0, 1));
     let unjudged = |m: &mut Measured| {
-        m.passage = Passage::BufferedWrites;
+        let way = Way { limit: None, more: Bytes(0) };
+        m.passage = Passage { read: way, written: way, shared: false };
         scale(m, 300);
     };
     assert_eq!(found(unjudged), []);
     assert_eq!(found(|m| m.device = None), []);
+}
+
+#[test]
+fn others_that_were_there_before_are_told_and_void_nothing() {
+    let beside = |percent| {
+        found(move |m| {
+            m.passage.shared = true;
+            scale(m, percent);
+        })
+    };
+    let busy = beside(150);
+    assert!(busy.len() == 1 && (busy[0].0, busy[0].1) == (Gate::G4, false), "{busy:?}");
+    assert!(beside(50)[0].1, "what a cache answered is no others' doing");
 }

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use blktune::clock::ManualClock;
 use blktune::experiment::asked::{Asked, design};
-use blktune::experiment::bench::{Bench, BenchError, Measured, Moved, Passage};
+use blktune::experiment::bench::{Bench, BenchError, Measured, Moved};
 use blktune::experiment::conductor::Conductor;
 use blktune::experiment::design::Design;
 use blktune::experiment::drive::{Conducted, conduct};
 use blktune::experiment::event::Event;
 use blktune::experiment::metric::Metric;
+use blktune::experiment::passage::Passage;
 use blktune::stats::splitmix64::SplitMix64;
 use blktune::sys::name::KernelName;
 use blktune::sys::queue::QueueState;
@@ -138,7 +139,7 @@ impl Bench for Made {
             readings: [(Metric::Throughput, bytes_per_s), (Metric::Iops, bytes_per_s / 4096.0)].into(),
             engine: moved,
             device: Some(moved),
-            passage: Passage::Direct,
+            passage: Passage::DIRECT,
             errors: 0,
             slices: vec![bytes_per_s; 80],
             engine_cpu: Some(0.4),
