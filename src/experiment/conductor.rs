@@ -13,7 +13,7 @@ use super::analysis::Circumstances;
 use super::bench::{BenchError, Measured};
 use super::cell_state::{CellStates, mismatches};
 use super::design::{Design, FactorKind, Isolation};
-use super::estimate::looks_of;
+use super::estimate::{self, looks_of};
 use super::event::{Ending, Event, Phase};
 use super::gate::{self, Expected};
 use super::jobs::jobs_of;
@@ -125,10 +125,7 @@ impl Conductor {
         let attempts = look::attempts(&done);
         let valid = attempts.iter().filter(|a| a.complete && !a.void).count();
         let last = attempts.last();
-        let writes = (0..design.cells.len())
-            .filter_map(|c| jobs_of(&design, c, 0).ok())
-            .flatten()
-            .any(|j| j.rw.writes());
+        let writes = estimate::writes(&design);
         let mut this = Self {
             looks: looks_of(&design),
             cells: CellStates::new(&design, start),
