@@ -172,6 +172,20 @@ pub(super) mod tests {
         }
     }
 
+    /// What a device moved in all, and what of it a file system may have written of its own.
+    pub(crate) fn others(moved: Moved, file_system_bytes: Bytes) -> OtherIo {
+        OtherIo {
+            device: crate::sys::name::KernelName::new("sdb").unwrap(),
+            device_read_bytes: moved.read,
+            device_write_bytes: moved.written,
+            read_bytes: None,
+            write_bytes: None,
+            file_system_bytes,
+            processes: Vec::new(),
+            processes_complete: true,
+        }
+    }
+
     #[test]
     fn every_figure_comes_from_both_directions_and_what_is_not_supported_is_missing() {
         let mut r = result(vec![job("randrw-4k-70", &[])]);
@@ -215,15 +229,7 @@ pub(super) mod tests {
             merged: 0,
             engine_share: None,
         });
-        r.others = Some(OtherIo {
-            device: crate::sys::name::KernelName::new("sdb").unwrap(),
-            device_read_bytes: Bytes(77),
-            device_write_bytes: Bytes(5),
-            read_bytes: None,
-            write_bytes: None,
-            processes: Vec::new(),
-            processes_complete: true,
-        });
+        r.others = Some(others(Moved { read: Bytes(77), written: Bytes(5) }, Bytes(0)));
         let around = Around { asleep_s: 0.25, size: Some(Bytes(9)), ..Around::default() };
         let m = measured_of(&r, around);
         assert_eq!((m.asleep_s, m.size, m.stolen), (0.25, Some(Bytes(9)), Some(0.03)));

@@ -14,10 +14,6 @@ use super::bench::Moved;
 const DIRECT_LIMIT: f64 = 0.02;
 /// The same where the page cache lies between: read-ahead counts, and pages are whole.
 const CACHED_LIMIT: f64 = 0.10;
-/// A file system brings its metadata to the medium about this often by itself, seconds (ext4 `commit=`, and half of what XFS does).
-const COMMITS_EVERY_S: f64 = 5.0;
-/// What it then writes for a file that is only overwritten: its times, and what shares a block with them.
-const COMMIT: u64 = 64 << 10;
 
 /// One direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -44,8 +40,6 @@ pub struct Passage {
 /// What a passage depends on beside the trial's result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Below {
-    /// What the target's file system may write for one sync, besides the data; None of a device.
-    pub per_sync: Option<Bytes>,
     /// How far the kernel reads ahead of a sequential reader.
     pub read_ahead: Bytes,
     /// Others were at work on the device before the start.
@@ -75,12 +69,7 @@ impl Passage {
         for (i, job) in result.asked.iter().enumerate() {
             this.add(job, result.jobs.get(i).unwrap_or(&nothing), below);
         }
-        if below.per_sync.is_some() && result.asked.iter().any(|j| j.rw.writes()) {
-            let commits = (result.window_s / COMMITS_EVERY_S).max(0.0).ceil() + 1.0;
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // of a trial, at most an hour
-            let commits = commits as u64;
-            this.written.more_by(commits.saturating_mul(COMMIT));
-        }
+        this.written.more_by(result.others.as_ref().map_or(0, |o| o.file_system_bytes.0));
         this
     }
 
@@ -90,11 +79,6 @@ impl Passage {
             return;
         }
         let writes = job.rw.writes();
-        let flushes = did.flush.map_or(0, |f| f.calls);
-        let syncs = flushes.saturating_add(if job.sync == Sync::None { 0 } else { did.write.ios });
-        if writes {
-            self.written.more_by(below.per_sync.map_or(0, |b| b.0.saturating_mul(syncs)));
-        }
         if job.direct {
             return;
         }
@@ -202,21 +186,19 @@ fn figure(n: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::measured::tests::{job, result};
-    use crate::workload::result::{DirectionResult, FlushResult};
+    use crate::experiment::measured::tests::{job, others, result};
+    use crate::workload::result::DirectionResult;
 
     const MIB: u64 = 1 << 20;
 
-    /// One job of a preset, 8 s, on a file whose file system writes up to 16 KiB a sync.
-    fn on_file(preset: &str, keys: &[&str], ios: u64, syncs: u64) -> Passage {
+    /// One job of a preset on a file, whose file system may have written so much of its own.
+    fn on_file(preset: &str, keys: &[&str], ios: u64, own: u64) -> Passage {
         let mut r = result(vec![job(preset, keys)]);
-        r.window_s = 8.0;
         let write = DirectionResult { ios, ..DirectionResult::default() };
-        let flush = (syncs > 0).then_some(FlushResult { calls: syncs, time_ns: None });
-        r.jobs = vec![JobResult { write, flush, ..JobResult::default() }];
-        let below =
-            Below { per_sync: Some(Bytes(16 << 10)), read_ahead: Bytes(128 << 10), ..Below::default() };
-        Passage::of(&r, below)
+        r.jobs = vec![JobResult { write, ..JobResult::default() }];
+        let moved = Moved { read: Bytes(0), written: Bytes(0) };
+        r.others = Some(others(moved, Bytes(own)));
+        Passage::of(&r, Below { read_ahead: Bytes(128 << 10), ..Below::default() })
     }
 
     fn on_device(jobs: Vec<Job>) -> Passage {
@@ -250,26 +232,21 @@ mod tests {
         }
     }
 
-    /// As was seen on ext4: 4 KiB that are synced one by one come with 8 to 10 KiB of the journal's.
+    /// As was seen on ext4: 4 KiB that are synced one by one come with 8 to 10 KiB of the journal's, and four blocks are allowed.
     #[test]
     fn a_journal_is_no_foreign_io() {
-        for (preset, keys, syncs) in [
-            ("commit-4k-dsync", &[][..], 0),
-            ("randwrite-4k", &["sync=sync"], 0),
-            ("randwrite-4k", &["fsync=1"], 1000),
-            ("randwrite-4k", &["direct=0", "fsync=1"], 1000),
+        for (preset, keys) in [
+            ("commit-4k-dsync", &["ramp=0s"][..]),
+            ("randwrite-4k", &["fsync=1", "ramp=0s"]),
+            ("randwrite-4k", &["direct=0", "fsync=1"]),
         ] {
-            let p = on_file(preset, keys, 1000, syncs);
+            let p = on_file(preset, keys, 1000, 16_384_000);
             assert_eq!(wrote(&p, 4_096_000, 4_096_000 + 10_240_000), None, "{preset} {keys:?}");
             let (text, more) = wrote(&p, 4_096_000, 40 * MIB).unwrap();
             assert!(more && text.contains("others used it") && text.contains("file system's own"), "{text}");
             assert!(!wrote(&p, 4_096_000, 3_000_000).unwrap().1, "{preset} {keys:?}: in a cache");
         }
-        // Writes that are not synced have none: what ext4 writes every five seconds is all.
-        let plain = on_file("randwrite-4k", &[], 1000, 0);
-        assert_eq!(wrote(&plain, 4_096_000, 4_096_000 + 100_000), None);
-        assert!(wrote(&plain, 4_096_000, 4_096_000 + 400_000).unwrap().1);
-        // A device has no journal.
+        // A device has none.
         let device = on_device(vec![job("commit-4k-dsync", &["ramp=0s"])]);
         assert!(wrote(&device, 4_096_000, 4_096_000 + 100_000).unwrap().1);
     }

@@ -277,11 +277,7 @@ impl Bench for KernelBench<'_> {
             id: inventory::identify(&self.root, &self.id.name),
             size: self.size(),
             asleep_s: boot.since(awake).seconds(),
-            below: Below {
-                per_sync: self.target.per_sync(),
-                read_ahead,
-                shared: self.others.is_some(),
-            },
+            below: Below { read_ahead, shared: self.others.is_some() },
         };
         Ok(measured_of(&result, around))
     }

@@ -50,6 +50,8 @@ pub struct OtherIo {
     pub read_bytes: Option<Bytes>,
     /// Bytes it wrote beyond the engine's.
     pub write_bytes: Option<Bytes>,
+    /// So much of what was written the target's file system may have written of its own: 0 where there is none between.
+    pub file_system_bytes: Bytes,
     /// The other processes that moved most meanwhile, on all devices of the host together: the kernel does not count
     /// them by device.
     pub processes: Vec<Mover>,

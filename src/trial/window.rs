@@ -1,5 +1,6 @@
 //! What the kernel counted at both edges of the measured window: the device, the CPUs, other processes.
 
+use super::own_writes;
 use super::result::{DeviceWindow, OtherIo};
 use super::watch::Watch;
 use crate::sys::cpu::HostTicks;
@@ -69,7 +70,12 @@ impl<'a, 'p> Window<'a, 'p> {
     }
 
     /// What others did to the whole device, other partitions included. None without a device, or if it was replaced.
-    pub(super) fn others(&self, jobs: &[Job], outcome: &RunOutcome) -> Option<OtherIo> {
+    pub(super) fn others(
+        &self,
+        jobs: &[Job],
+        outcome: &RunOutcome,
+        per_sync: Option<Bytes>,
+    ) -> Option<OtherIo> {
         let (a, b) = (self.opened.whole?, self.closed.whole?);
         let read = b.read.sectors.bytes().0.checked_sub(a.read.sectors.bytes().0)?;
         let write = b.write.sectors.bytes().0.checked_sub(a.write.sectors.bytes().0)?;
@@ -85,6 +91,7 @@ impl<'a, 'p> Window<'a, 'p> {
             device_write_bytes: Bytes(write),
             read_bytes: beyond(read, total.read.bytes),
             write_bytes: beyond(write, total.write.bytes),
+            file_system_bytes: own_writes::at_most(jobs, &outcome.jobs, per_sync, outcome.window.seconds()),
             processes: self.closed.accounts.most_since(self.root, &self.opened.accounts, MOVERS),
             processes_complete: self.opened.accounts.complete() && self.closed.accounts.complete(),
         })

@@ -77,6 +77,7 @@ impl Made {
                 device_write_bytes: Bytes(0),
                 read_bytes: Some(Bytes(0)),
                 write_bytes: Some(Bytes(0)),
+                file_system_bytes: Bytes(0),
                 processes: Vec::new(),
                 processes_complete: true,
             }),
