@@ -28,7 +28,7 @@ use crate::record::fit;
 use crate::record::reader::Record;
 use crate::record::summary;
 use crate::runtime::experiment::{
-    self, Audience, BeginError, Beginning, Ended, Prepared, RecordAt, jobs_of_all, weaknesses,
+    self, Audience, BeginError, Beginning, Ended, Prepared, RecordAt, jobs_of_all, no_place, weaknesses,
 };
 use crate::sys::device_lock::LockError;
 use crate::sys::queue::QueueState;
@@ -41,6 +41,8 @@ struct PlanDocument<'a> {
     design: &'a Design,
     greyed: &'a Option<String>,
     merged: &'a [String],
+    /// Why it does not start as it is.
+    refused: Option<String>,
     weak: &'a [Weak],
     plan: &'a [PlannedTrial],
 }
@@ -94,6 +96,8 @@ fn prepare(args: &AbArgs, root: &SysRoot, instead: Option<&str>) -> Result<Prepa
         designed,
         plan,
         done: Vec::new(),
+        // Nobody named a device: it is the sandbox's.
+        sandbox: args.device.is_none(),
         busy_ok: args.busy_ok,
         command: words(),
         record,
@@ -127,6 +131,7 @@ fn go_on(dir: &Path, root: &SysRoot, busy_ok: bool) -> Result<Prepared, Failure>
         designed,
         plan,
         done: Vec::new(),
+        sandbox: false,
         busy_ok,
         command: words(),
         record: RecordAt::Resumed(dir.to_path_buf()),
@@ -152,8 +157,11 @@ fn show_plan(p: &Prepared, root: &SysRoot, as_json: bool) -> CommandResult {
     let Prepared { device, state, designed, plan, .. } = p;
     let weak = weaknesses(root, &designed.design, &device.name, state, None)
         .map_err(|e| Failure::Usage(e.to_string()))?;
+    let no_place = no_place(root, p).map_err(|e| Failure::Usage(e.to_string()))?.map(|e| e.to_string());
+    let refused = designed.refusal().or_else(|| no_place.clone());
     if as_json {
         return output::json(&PlanDocument {
+            refused,
             schema: "blktune.ab-plan/1",
             design: &designed.design,
             greyed: &designed.greyed,
@@ -163,7 +171,7 @@ fn show_plan(p: &Prepared, root: &SysRoot, as_json: bool) -> CommandResult {
         });
     }
     let lines: Vec<String> =
-        plan::lines(designed, &weak, plan).into_iter().map(|l| format!("{l}\n")).collect();
+        no_place.map(|no| format!("refused: {no}")).into_iter().chain(plan::lines(designed, &weak, plan)).map(|l| format!("{l}\n")).collect();
     output::text(&lines.concat())
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use self::error::BeginError;
 pub use self::record::{RecordAt, manifest};
-pub use self::target::{jobs_of_all, weaknesses};
+pub use self::target::{jobs_of_all, no_place, weaknesses};
 
 use super::kernel_bench::KernelBench;
 use crate::clock::{Clock, SystemClock};
@@ -19,7 +19,7 @@ use crate::experiment::asked::Designed;
 use crate::experiment::conductor::Conductor;
 use crate::experiment::design::FactorKind;
 use crate::experiment::drive;
-use crate::experiment::estimate::block_time;
+use crate::experiment::estimate::{self, block_time};
 use crate::experiment::event::{Ending, Event};
 use crate::experiment::observation::{Question, from_trials};
 use crate::experiment::trial::{PlannedTrial, Role, Trial};
@@ -27,6 +27,7 @@ use crate::experiment::weak::Weak;
 use crate::record::RecordError;
 use crate::record::writer::Writer;
 use crate::sys::device::DeviceId;
+use crate::sys::device_lock::DeviceLock;
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
 use crate::sys::root::SysRoot;
@@ -50,6 +51,8 @@ pub struct Prepared {
     pub plan: Vec<PlannedTrial>,
     /// Trials that were run before, of an experiment that goes on.
     pub done: Vec<Trial>,
+    /// The device was made for this experiment (`--sandbox`), so its trials may write to it.
+    pub sandbox: bool,
     /// Start beside other people's I/O.
     pub busy_ok: bool,
     /// The words of the command line, without the program's name, for the record.
@@ -128,13 +131,16 @@ pub fn conduct(
         return Err(BeginError::NoRights(id.name.clone(), why));
     }
     let began = SystemClock.boot();
-    let target = target::open(root, design, &prepared.row, stop, &|p| audience.progress(p))?;
+    // Before anything is waited for: who comes second is told at once. A device that is written to has its guard's lock.
+    let guarded = prepared.sandbox && design.target.is_none() && estimate::writes(design);
+    let lock = if guarded { None } else { Some(DeviceLock::take(&id.name, stop)?) };
+    let target = target::open(root, prepared, stop, &|p| audience.progress(p))?;
     let weak = target::weaknesses(root, design, &id.name, &prepared.state, Some(&target))?;
     let others = foreign::look(root, &id.name, stop);
     if let (Some(busy), false) = (&others, prepared.busy_ok) {
         return Err(BeginError::Busy(busy.clone()));
     }
-    let mut bench = KernelBench::open(root, journal, id, target, others, stop)?;
+    let mut bench = KernelBench::open(root, journal, id, lock, target, others);
     if audience.wants_progress() {
         bench = bench.telling(Box::new(|p| audience.progress(p)));
     }

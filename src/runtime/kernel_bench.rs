@@ -10,7 +10,7 @@ use crate::experiment::measured::{Around, measured_of};
 use crate::experiment::passage::Below;
 use crate::sys::attr;
 use crate::sys::device::DeviceId;
-use crate::sys::device_lock::{DeviceLock, LockError};
+use crate::sys::device_lock::DeviceLock;
 use crate::sys::inventory;
 use crate::sys::memory::Unwritten;
 use crate::sys::queue::QueueState;
@@ -49,7 +49,7 @@ pub struct KernelBench<'a> {
     id: DeviceId,
     held: HeldQueue<SysfsQueue>,
     /// Behind it, so that dropped in this order it lets udev see the device when everything is back.
-    lock: DeviceLock,
+    lock: Option<DeviceLock>,
     target: Target,
     others: Option<Foreign>,
     at_start: Unwritten,
@@ -58,23 +58,21 @@ pub struct KernelBench<'a> {
 }
 
 impl<'a> KernelBench<'a> {
-    /// Locks the device's node and takes its queue as it reads now for the beginning. `others` is what others did on the
-    /// device before, if anything: a trial then ends when they wait too long. Nothing is written.
-    ///
-    /// # Errors
-    /// Another program has the node locked.
+    /// Takes the queue as it reads now for the beginning. `lock` is that of the device's node; None where the target's guard
+    /// has it. `others` is what others did on the device before, if anything: a trial then ends when they wait too long.
+    /// Nothing is written.
+    #[must_use]
     pub fn open(
         root: &SysRoot,
         journal: &Journal,
         id: &DeviceId,
+        lock: Option<DeviceLock>,
         target: Target,
         others: Option<Foreign>,
-        stop: &AtomicBool,
-    ) -> Result<Self, LockError> {
-        let lock = DeviceLock::take(&id.name, stop)?;
+    ) -> Self {
         let queue = SysfsQueue::new(root.clone(), id.clone());
         let now = SystemClock.wall().0 / Nanos::SECOND.0;
-        Ok(Self {
+        Self {
             root: root.clone(),
             id: id.clone(),
             held: HeldQueue::begin(journal, queue, id, now),
@@ -84,7 +82,7 @@ impl<'a> KernelBench<'a> {
             at_start: Unwritten::read(root),
             tell: None,
             said: Vec::new(),
-        })
+        }
     }
 
     /// Has progress told, about ten times a second while a trial runs.
@@ -121,7 +119,9 @@ impl<'a> KernelBench<'a> {
         if at_once {
             return (not_restored, said);
         }
-        lock.give_up(&root);
+        if let Some(lock) = lock {
+            lock.give_up(&root);
+        }
         let now = SysfsQueue::new(root, id.clone()).read();
         if !back.attributes.is_empty() && !now.attributes.is_empty() {
             said.extend(back.differences(&now).into_iter().map(|(name, was, is)| {
