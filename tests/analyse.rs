@@ -7,7 +7,8 @@
 
 mod support;
 
-use blktune::experiment::analysis::{Analysis, Circumstances, analyse, live};
+use blktune::experiment::analysis::{Analysis, analyse, live};
+use blktune::experiment::circumstances::{Circumstances, Early};
 use blktune::experiment::order::Light;
 use blktune::experiment::table::Table;
 use blktune::experiment::verdict::Verdict;
@@ -248,7 +249,7 @@ fn what_was_stopped_is_judged_by_the_last_look() {
     let d = [0.00, 0.08, -0.02, 0.09, -0.03, 0.10, 0.05, 0.05];
     let table = Table::read(of_log_ratios(&d).as_bytes(), None).unwrap();
     let question = table.question(0.03, true);
-    let stopped = Circumstances { stopped: true, ..Circumstances::default() };
+    let stopped = Circumstances { early: Some(Early::Stopped), ..Circumstances::default() };
     let ended = analyse(&question, &table.observations, &stopped);
     let c = &ended.comparisons[0];
     assert_eq!((c.verdict, c.look, c.blocks, c.d.len()), (Verdict::Inconclusive, Some(6), 6, 8));

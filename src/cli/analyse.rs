@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::outcome::{CommandResult, Failure};
 use super::{analysis_text, output, screen};
-use crate::experiment::analysis::{Analysis, Circumstances, analyse};
+use crate::experiment::analysis::{Analysis, analyse};
+use crate::experiment::circumstances::Circumstances;
 use crate::experiment::sentence;
 use crate::experiment::table::{MOST_BYTES, Table};
 use crate::sys::attr::clean;

@@ -38,8 +38,7 @@ pub enum Format {
 /// No record, one that can not be read, or a file that can not be written.
 pub fn run(args: &ReportArgs) -> CommandResult {
     let record = Record::open(&args.record).map_err(unreadable)?;
-    let analysis = record.summary.as_ref().and_then(|s| s.analysis.as_ref());
-    let report = Report { record: &record, analysis };
+    let report = Report::of(&record);
     let text = match args.format {
         Format::Md => report.markdown(),
         Format::Json => {

@@ -5,7 +5,8 @@
 use std::fmt::Write as _;
 use std::thread;
 
-use blktune::experiment::analysis::{Analysis, Circumstances, live};
+use blktune::experiment::analysis::{Analysis, live};
+use blktune::experiment::circumstances::Circumstances;
 use blktune::experiment::event::Ending;
 use blktune::experiment::observation::{Question, from_trials};
 use blktune::experiment::order::Light;
