@@ -233,7 +233,7 @@ fn whole_blocks(trials: usize) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
     fn a_record_cut_at_any_byte_is_reported(trials in 0.0..=1.0_f64, events in 0.0..=1.0_f64) {

@@ -1,8 +1,9 @@
-//! L3: one record of an experiment as a text that needs nothing else to be understood.
+//! L3: one record of an experiment as a text that needs nothing else to be understood, and its trials as a table.
 
 pub mod document;
 pub mod markdown;
 mod repeat;
+mod table;
 
 use std::borrow::Cow;
 

@@ -88,6 +88,11 @@ fn cases() -> Vec<Case> {
     ]
 }
 
+/// All that is tried here.
+pub(crate) fn truths() -> Vec<Nature> {
+    cases().into_iter().map(|c| c.nature).collect()
+}
+
 fn experiment(nature: Nature, seed: u64) -> Analysis {
     let mut bench = Made::new(nature, seed);
     let (conductor, conducted, _) = run(question("randread-4k", seed, |_| {}), &mut bench, None);
