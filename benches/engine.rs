@@ -203,6 +203,14 @@ fn answer(command: &mut Command) -> Result<Value, Error> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
+/// Which zram device is ours, for whoever comes after a run that was killed.
+const NOTE: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/engine-zram");
+
+/// The sequence number of a zram device; nothing if there is none.
+fn diskseq(number: u32) -> String {
+    fs::read_to_string(format!("/sys/block/zram{number}/diskseq")).unwrap_or_default().trim().to_owned()
+}
+
 /// A zram device of our own, full of data that can not be compressed.
 struct Zram {
     number: u32,
@@ -212,9 +220,11 @@ struct Zram {
 
 impl Zram {
     fn new() -> Result<Self, Error> {
+        Self::remove_left()?;
         let control = Path::new("/sys/class/zram-control");
         let text = fs::read_to_string(control.join("hot_add")).map_err(|e| format!("zram-control: {e}"))?;
         let number: u32 = text.trim().parse()?;
+        fs::write(NOTE, format!("{number} {}", diskseq(number)))?;
         let zram = Self { number, node: PathBuf::from(format!("/dev/zram{number}")), gone: false };
         fs::write(format!("/sys/block/zram{number}/disksize"), format!("{MIB}M"))?;
         let file = fs::OpenOptions::new().write(true).open(&zram.node)?;
@@ -232,6 +242,22 @@ impl Zram {
         self.go()
     }
 
+    /// Removes what a run of this that was killed has left: the very device that it noted, by its sequence number.
+    fn remove_left() -> Result<(), Error> {
+        let Ok(note) = fs::read_to_string(NOTE) else { return Ok(()) };
+        if let Some((number, seq)) = note.split_once(' ')
+            && let Ok(number) = number.parse()
+            && !seq.is_empty()
+            && seq == diskseq(number)
+        {
+            println!("zram{number} was left by a run before: removed");
+            Self { number, node: PathBuf::new(), gone: true }.go()?;
+        }
+        // Already gone, if the device was.
+        let _ = fs::remove_file(NOTE);
+        Ok(())
+    }
+
     fn go(&self) -> Result<(), Error> {
         // Whoever looks at a new device may still have it open.
         let mut tries = 0;
@@ -242,6 +268,8 @@ impl Zram {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        // Without it nothing is removed at the next start.
+        let _ = fs::remove_file(NOTE);
         Ok(())
     }
 }

@@ -90,9 +90,26 @@ fn scratch_file(job: &Job) -> (tempfile::TempDir, Target) {
     (dir, target)
 }
 
+/// That a worker's calls are counted, and those of others not: else the test below could not fail.
+fn check_the_count() {
+    let calls = |name: &str| {
+        let before = BY_WORKERS.load(Ordering::Relaxed);
+        let work = || {
+            let before = BY_WORKERS.load(Ordering::Relaxed);
+            drop(std::hint::black_box(Box::new(7u64)));
+            BY_WORKERS.load(Ordering::Relaxed) - before
+        };
+        let within = std::thread::Builder::new().name(name.to_owned()).spawn(work).unwrap().join().unwrap();
+        (within, BY_WORKERS.load(Ordering::Relaxed) > before)
+    };
+    assert_eq!(calls("collector"), (0, false));
+    assert_eq!(calls("worker-0").0, 2, "taken and given back");
+}
+
 // One test: the counter is one for the whole process.
 #[test]
 fn workers_take_and_give_back_no_memory_while_they_measure() {
+    check_the_count();
     let (_dir, target) = scratch_file(&job("rw=randrw"));
     for keys in [
         "engine=psync",

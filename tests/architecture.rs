@@ -159,6 +159,23 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        name: "only the command line of a run arms a device",
+        check: arming,
+        bad: &[
+            ("src/runtime/conductor.rs", "use crate::workload::guard::Arming;"),
+            ("src/workload/target.rs", "fn f() { let a = Arming { device, destroy }; }"),
+            ("src/workload/guard.rs", "fn f() -> Arming { Arming { device, destroy } }"),
+        ],
+        good: &[
+            (
+                "src/cli/run.rs",
+                "use crate::workload::guard::Arming; fn f() { g(&Arming { device, destroy }) }",
+            ),
+            ("src/workload/guard.rs", "pub struct Arming { pub device: String }"),
+            ("src/workload/target.rs", "fn f(arming: &Arming) {}"),
+        ],
+    },
+    Rule {
         name: "only main chooses the exit code",
         check: exits,
         bad: &[
@@ -340,6 +357,17 @@ fn edges(s: &Source) -> Vec<(usize, String)> {
     } else {
         found_words(s, |w| w == "unsafe" || w == "unsafe_code")
     }
+}
+
+/// Who may write to a whole device is for a person to say, in words, at that moment.
+fn arming(s: &Source) -> Vec<(usize, String)> {
+    if s.path == "src/cli/run.rs" || !s.path.starts_with("src/") {
+        return Vec::new();
+    }
+    let known = matches!(s.path.as_str(), "src/workload/guard.rs" | "src/workload/target.rs");
+    let lines = s.production.lines().zip(1..).filter(|(line, _)| line.contains("Arming"));
+    let made = |line: &str| line.contains("Arming {") && !line.contains("struct Arming {");
+    lines.filter(|(line, _)| !known || made(line)).map(|(line, at)| (at, line.trim().to_owned())).collect()
 }
 
 fn exits(s: &Source) -> Vec<(usize, String)> {

@@ -90,6 +90,36 @@ fn stopped_at_any_moment_nothing_is_lost() {
     }
 }
 
+/// Descriptors of this process that are of the file.
+fn open_descriptors(file: &std::fs::Metadata) -> usize {
+    use std::os::unix::fs::MetadataExt;
+    let of = |fd: std::io::Result<std::fs::DirEntry>| std::fs::metadata(fd.ok()?.path()).ok();
+    let all = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(of);
+    all.filter(|m| (m.dev(), m.ino()) == (file.dev(), file.ino())).count()
+}
+
+#[test]
+fn stopped_before_its_start_a_run_has_let_go_of_the_target() {
+    let file = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    file.as_file().set_len(64 << 20).unwrap();
+    let target = Target::open(&SysRoot::host(), file.path()).unwrap().unwrap();
+    let before = open_descriptors(&file.as_file().metadata().unwrap());
+    for engine in ENGINES {
+        let job = job(&format!("engine={engine} numjobs=8 iodepth=128 direct=false"));
+        for _ in 0..10 {
+            let e = run_trial(
+                &SysRoot::host(),
+                std::slice::from_ref(&job),
+                &target,
+                &AtomicBool::new(true),
+                &mut |_| {},
+            );
+            assert!(matches!(e, Err(RunError::Stopped)), "{engine}");
+            assert_eq!(open_descriptors(&file.as_file().metadata().unwrap()), before, "{engine}");
+        }
+    }
+}
+
 #[test]
 fn a_device_that_fails_ends_the_run_with_the_offset_and_the_reason() {
     for engine in ENGINES {
@@ -145,6 +175,28 @@ fn a_device_that_becomes_smaller_fails_by_name() {
         let offset: u64 = said.split("offset ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
         assert!(offset >= 8 << 20, "{engine}: {said}");
         assert!(said.contains("became shorter") || said.contains("os error"), "{engine}: {said}");
+    }
+}
+
+#[test]
+fn a_device_that_becomes_larger_is_measured_as_it_was() {
+    for engine in ENGINES {
+        let Some(device) = loop_device(16) else { return };
+        let target = on(&device);
+        let mut job = job(&format!("engine={engine} iodepth=16 direct=true"));
+        job.set("runtime=1s").unwrap();
+        job.set("size=16m").unwrap();
+        let mut grown = false;
+        let result = run_trial(&SysRoot::host(), &[job], &target, &AtomicBool::new(false), &mut |_| {
+            if !grown {
+                device.backing_file().set_len(32 << 20).unwrap();
+                set_capacity(&device);
+                grown = true;
+            }
+        });
+        let trial = result.unwrap_or_else(|e| panic!("{engine}: {e}"));
+        assert_eq!((grown, trial.total.errors()), (true, 0), "{engine}");
+        assert_eq!(trial.device.unwrap().read_bytes, trial.total.read.bytes, "{engine}");
     }
 }
 

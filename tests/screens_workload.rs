@@ -281,6 +281,18 @@ fn a_contradiction_is_said_and_not_started_and_taken_back() {
 }
 
 #[test]
+fn blocks_off_the_step_of_direct_io_are_refused_in_the_form() {
+    let mut s = form(120, 40, "randread-4k");
+    set(&mut s, "bs", "1000");
+    s.keys("<End><Enter>");
+    assert_eq!(started(&s), None);
+    assert!(s.lines()[38].contains("sdb takes direct I/O in multiples of 512 B only"), "{}", s.text());
+    set(&mut s, "direct", "false");
+    s.keys("<End><Enter>");
+    assert!(started(&s).is_some());
+}
+
+#[test]
 fn what_is_written_first_is_told_while_it_is() {
     let mut s = run_started(80, 24);
     let mut p = progress(Phase::Preparing, 8, None);
@@ -340,7 +352,9 @@ fn the_result_of_several_jobs_has_everything_within_reach() {
             "read: 1.250% over 10 ms",
             "closed loop: latency is service time with 4 in flight",
             "A write is done when the device has taken it",
-            "CPU per I/O: 0.57 us user",
+            "attached nvme0n1: PCIe 8 GT/s x2, 38 C before, 61 C after",
+            "group at most nvme0n1: reads 100 MiB/s, 500 writes a second; 2.00 CPUs",
+            "cpu 0.60 s user, 2.10 s system (571 ns + 2000 ns an I/O)",
             "latency, top 44%",
         ] {
             assert!(seen.contains(part), "{width}x{height}: {part:?} is nowhere");

@@ -250,6 +250,15 @@ fn direct_io_off_the_step_is_refused_before_the_run() {
 }
 
 #[test]
+fn a_device_without_poll_queues_is_not_polled() {
+    let Some(device) = loop_device(16) else { return };
+    let e = go(&job("randread-4k", "engine=io_uring hipri=1"), &open(&device.node())).unwrap_err();
+    assert!(matches!(e, RunError::Target(TargetError::NotPolled(_))), "{e}");
+    assert!(e.to_string().contains(device.kernel().as_str()), "{e}");
+    assert_eq!(device.stat()[0], 0, "something was read");
+}
+
+#[test]
 fn a_device_is_found_by_kernel_name_and_by_path() {
     let Some(device) = loop_device(8) else { return };
     for text in [PathBuf::from(device.kernel()), device.node()] {

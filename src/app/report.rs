@@ -2,6 +2,7 @@
 
 use crate::config::theme::Role;
 use crate::trial::result::TrialResult;
+use crate::trial::words;
 use crate::units::{Bytes, Nanos, events, latency, mib_per_s, three_digits};
 use crate::workload::job::{Job, Rw};
 use crate::workload::live::{JobProgress, LivePercentiles, Phase, Progress, SideProgress};
@@ -287,17 +288,8 @@ fn ended(run: &Run, r: &TrialResult, width: u16) -> Vec<Entry> {
     out.push(Entry::Blank);
     out.extend(r.promises.iter().map(|p| text(Role::Muted, p.clone())));
     device(&mut out, run, r);
-    let per = |v: Option<f64>| v.map_or_else(dash, |n| format!("{} us", three_digits(n / 1e3)));
-    out.push(text(
-        Role::Text,
-        format!(
-            "CPU per I/O: {} user, {} kernel; {:.2} s user, {:.2} s kernel in all",
-            per(r.cpu.user_ns_per_io),
-            per(r.cpu.system_ns_per_io),
-            r.cpu.user_s,
-            r.cpu.system_s
-        ),
-    ));
+    let facts = words::surroundings(r).into_iter().chain(words::cpu(r));
+    out.extend(facts.map(|(label, words)| text(Role::Text, format!("{label} {words}"))));
     out.push(Entry::Blank);
     out.push(Entry::Charts);
     out

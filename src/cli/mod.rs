@@ -12,7 +12,6 @@ mod progress_line;
 mod put_back;
 pub mod restore;
 pub mod run;
-mod run_facts;
 mod run_text;
 mod sandbox_arg;
 mod screen;

@@ -213,6 +213,7 @@ fn target_failure(e: TargetError) -> Failure {
         TargetError::WrongType(..)
         | TargetError::Hidden(..)
         | TargetError::NoDirect(_)
+        | TargetError::NotPolled(_)
         | TargetError::Misaligned { .. }
         | TargetError::Memory(..)
         | TargetError::Empty { .. } => Failure::Usage(text),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::run_facts;
 use crate::trial::result::TrialResult;
+use crate::trial::words;
 use crate::units::{Nanos, events, latency, mib_per_s};
 use crate::workload::job::Job;
 use crate::workload::result::{DirectionResult, JobResult, LatencySummary};
@@ -46,11 +46,11 @@ pub(super) fn describe(r: &TrialResult) -> String {
             format!("{} got less than a quarter of the mean of their job", f.starved_workers.join(", ")),
         );
     }
-    for (label, text) in run_facts::beside(&r.inflation) {
+    for (label, text) in words::beside(&r.inflation) {
         out.line(label, text);
     }
     out.device(r);
-    for (label, text) in run_facts::surroundings(r).into_iter().chain(run_facts::cpu(r)) {
+    for (label, text) in words::surroundings(r).into_iter().chain(words::cpu(r)) {
         out.line(label, text);
     }
     for w in &r.warnings {

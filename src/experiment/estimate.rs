@@ -5,9 +5,7 @@ use std::time::Duration;
 use crate::stats::looks::looks;
 
 use super::design::{Blocks, Design, FactorKind, Isolation};
-
-/// Trials of the settings that were found: before the first block and after the last.
-const BASELINE_TRIALS: u32 = 6;
+use super::schedule::BASELINE_TRIALS;
 
 /// Time from the first trial to the last, if no block is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +36,10 @@ pub fn trial_time(design: &Design) -> Duration {
 pub fn estimate(design: &Design) -> Estimate {
     let in_block = if design.lead_ins { 5 } else { 4 };
     let of = |blocks: Option<&usize>| {
-        let blocks = u32::try_from(blocks.copied().unwrap_or_default()).unwrap_or(u32::MAX);
-        trial_time(design).saturating_mul(blocks.saturating_mul(in_block).saturating_add(BASELINE_TRIALS))
+        let trials = blocks.map_or(0, |blocks| blocks.saturating_mul(in_block));
+        // Before the first block and after the last.
+        let trials = trials.saturating_add(2 * BASELINE_TRIALS);
+        trial_time(design).saturating_mul(u32::try_from(trials).unwrap_or(u32::MAX))
     };
     let looks = looks_of(design);
     Estimate { least: of(looks.first()), most: of(looks.last()) }
@@ -115,6 +115,7 @@ mod tests {
     use super::*;
     use crate::experiment::asked::{Asked, design};
     use crate::experiment::cells::tests::queue;
+    use crate::experiment::schedule;
 
     fn of(change: impl FnOnce(&mut Asked)) -> Design {
         let factors = vec!["scheduler=none,bfq".to_owned()];
@@ -132,6 +133,14 @@ mod tests {
         let bare = of(|a| (a.lead_ins, a.blocks) = (false, Blocks::Fixed(8)));
         assert_eq!(estimate(&bare).most.as_secs(), 8 * 44 + 66);
         assert_eq!(estimate(&bare).words(), "7.0 min");
+    }
+
+    #[test]
+    fn the_schedule_has_as_many_trials_as_are_estimated() {
+        for d in [of(|_| {}), of(|a| a.lead_ins = false), of(|a| a.blocks = Blocks::Fixed(8))] {
+            let trials = u32::try_from(schedule::whole(&d).len()).unwrap();
+            assert_eq!(estimate(&d).most, trial_time(&d) * trials);
+        }
     }
 
     #[test]

@@ -127,6 +127,8 @@ impl Observation {
 pub fn from_trials(question: &Question, trials: &[Trial]) -> Vec<Observation> {
     let metrics: Vec<Option<Metric>> = question.measures.iter().map(|m| Metric::parse(&m.word)).collect();
     let attempt = |t: &Trial| (t.plan.block, t.plan.attempt);
+    // Of a block that was interrupted and repeated, only what was run last counts.
+    let again = |t: &Trial, o: &Trial| o.plan.block == t.plan.block && o.plan.attempt > t.plan.attempt;
     trials
         .iter()
         .map(|t| Observation {
@@ -136,7 +138,8 @@ pub fn from_trials(question: &Question, trials: &[Trial]) -> Vec<Observation> {
             block: t.plan.block,
             position: t.plan.position,
             void: t.void()
-                || t.plan.block.is_some() && trials.iter().any(|o| attempt(o) == attempt(t) && o.void()),
+                || t.plan.block.is_some()
+                    && trials.iter().any(|o| attempt(o) == attempt(t) && o.void() || again(t, o)),
             started_s: Some(t.started_s),
             moved: Some((t.bytes, t.window_s)),
             values: metrics.iter().map(|m| m.and_then(|m| t.readings.get(&m).copied())).collect(),

@@ -64,22 +64,8 @@ mod tests {
     use super::*;
     use crate::experiment::asked::{Asked, design};
     use crate::experiment::cells::tests::queue;
+    use crate::experiment::schedule::{cells_of, order_of, whole};
     use crate::experiment::weak::Weakness;
-
-    fn trial(number: u32, role: Role, cell: Option<usize>, block: Option<u32>) -> PlannedTrial {
-        PlannedTrial { number, role, cell, block, position: None, attempt: 1 }
-    }
-
-    /// Three trials before, blocks of a lead-in and four, three after.
-    fn schedule(blocks: u32) -> Vec<PlannedTrial> {
-        let mut all: Vec<(Role, Option<usize>, Option<u32>)> = vec![(Role::BaselineBefore, None, None); 3];
-        for block in 1..=blocks {
-            all.push((Role::LeadIn, Some(0), Some(block)));
-            all.extend([0, 1, 1, 0].map(|cell| (Role::Trial, Some(cell), Some(block))));
-        }
-        all.extend(vec![(Role::BaselineAfter, None, None); 3]);
-        all.into_iter().zip(1..).map(|((role, cell, block), n)| trial(n, role, cell, block)).collect()
-    }
 
     #[test]
     fn every_trial_has_its_time_and_every_look_its_place() {
@@ -87,7 +73,7 @@ mod tests {
         let asked = Asked { factors, control: true, ..Asked::new("vdb", "seqread-1m", 42) };
         let designed = design(&asked, &queue()).unwrap();
         let weak = [Weak { weakness: Weakness::OneThread, text: "one thread: ...".to_owned() }];
-        let lines = lines(&designed, &weak, &schedule(20));
+        let lines = lines(&designed, &weak, &whole(&designed.design));
         let at =
             |text: &str| lines.iter().position(|l| l == text).unwrap_or_else(|| panic!("{text}: {lines:#?}"));
         assert!(lines.iter().any(|l| l.starts_with("control: ") && l.contains("direct")));
@@ -95,8 +81,9 @@ mod tests {
         at("   0:00    1  the settings that were found, before");
         // Three trials of 11 s before.
         let first = at("block 1");
-        assert_eq!(lines[first + 1], "   0:33    4  4, lead-in (discarded)");
-        assert_eq!(lines[first + 3], "   0:55    6  4096");
+        let names = cells_of(order_of(42, 1)).map(|c| ["4", "4096"][c]);
+        assert_eq!(lines[first + 1], format!("   0:33    4  {}, lead-in (discarded)", names[0]));
+        assert_eq!(lines[first + 3], format!("   0:55    6  {}", names[1]));
         assert_eq!(lines[at("block 7") - 1], "look: it may end here");
         assert_eq!(lines.iter().filter(|l| l.starts_with("look")).count(), 4);
         assert_eq!(lines.last().unwrap(), "  19:15  106  the settings that were found, after");

@@ -7,6 +7,7 @@ pub mod result;
 mod warnings;
 pub mod watch;
 mod window;
+pub mod words;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

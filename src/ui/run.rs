@@ -22,8 +22,10 @@ type Line = Vec<Piece<'static>>;
 pub(super) fn draw(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     let width = usize::from(area.width).saturating_sub(2);
     let mut what = wrap(&sentence(&run.jobs, &run.place), width);
-    // What is going on matters more than what was asked.
+    let entries = entries(run, area.width);
+    // What is going on matters more than what was asked; rows that would be empty are for that.
     let most = if area.height < 30 { 2 } else { 4 };
+    let most = if run.going() { most.max(empty_rows(&entries, area).min(4)) } else { most };
     if what.len() > most {
         what.truncate(most);
         if let Some(last) = what.last_mut() {
@@ -39,7 +41,6 @@ pub(super) fn draw(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     for (y, line) in (title.y + 1..title.bottom()).zip(&what) {
         pen.put(title.x + 1, y, title.width, line, Role::Muted);
     }
-    let entries = entries(run, area.width);
     if run.going() {
         let (bar, below) = split(rest, 2);
         progress(run, pen, bar);
@@ -47,6 +48,14 @@ pub(super) fn draw(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     } else {
         report(run, &entries, pen, rest, title);
     }
+}
+
+/// Rows for the sentence where there is no room for charts below the figures.
+fn empty_rows(entries: &[Entry], area: Rect) -> usize {
+    let figures: usize = entries.iter().map(|e| lines(e, area.width).len()).sum();
+    // The title, the bar and a row below it.
+    let free = usize::from(area.height).saturating_sub(3 + figures);
+    if free < usize::from(LEAST_CHARTS) + 3 { free } else { 0 }
 }
 
 /// The lines of an entry; charts have none.

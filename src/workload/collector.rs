@@ -223,6 +223,10 @@ impl<'a> Collector<'a> {
         job.figures.merge(figures);
         job.series.add(at.since(self.opens), figures);
         job.worker_bytes[place] += figures.bytes();
+        // Only for those who look on.
+        if !self.observer.listens() {
+            return;
+        }
         for direction in Direction::BOTH {
             self.latencies.merge(&figures.side(direction).clat);
             self.judged.merge(figures.judged(direction));

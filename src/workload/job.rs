@@ -109,6 +109,8 @@ pub struct Job {
     pub engine_required: bool,
     /// O_DIRECT, past the page cache.
     pub direct: bool,
+    /// The worker asks the device for answers (`IORING_SETUP_IOPOLL`), instead of being interrupted by it.
+    pub hipri: bool,
     /// Whether each write waits until it is safe.
     pub sync: Sync,
     /// `fsync` after so many writes of a worker; 0 for never.
@@ -214,6 +216,21 @@ impl Job {
             return wrong("fsync and fdatasync exclude one another; give one of them".to_owned());
         }
         let flushes = self.fsync > 0 || self.fdatasync > 0 || self.end_fsync || self.sync != Sync::None;
+        if self.hipri && self.engine != EngineKind::IoUring {
+            return wrong(format!(
+                "hipri polls through io_uring, and engine={} has no such thing; use engine=io_uring, or hipri=false",
+                self.engine.word()
+            ));
+        }
+        if self.hipri && !self.direct {
+            return wrong("hipri polls for direct I/O only; use direct=true, or hipri=false".to_owned());
+        }
+        if self.hipri && flushes {
+            return wrong(
+                "hipri: what waits for a flush can not be polled; leave sync, fsync, fdatasync and end_fsync out, or hipri"
+                    .to_owned(),
+            );
+        }
         if flushes && !self.rw.writes() {
             return wrong(format!(
                 "rw={} writes nothing, so there is nothing to make safe; leave sync, fsync, fdatasync and end_fsync out",
@@ -268,6 +285,9 @@ impl fmt::Display for Job {
             self.numjobs,
             self.engine.word()
         )?;
+        if self.hipri {
+            f.write_str(", polled")?;
+        }
         if let (Rw::Rw | Rw::RandRw, share) = (self.rw, self.rwmixread) {
             write!(f, ", {share}% reads")?;
         }

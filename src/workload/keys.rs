@@ -21,6 +21,7 @@ pub const KEYS: &[&str] = &[
     "numjobs",
     "engine",
     "direct",
+    "hipri",
     "sync",
     "fsync",
     "fdatasync",
@@ -97,6 +98,7 @@ impl Job {
             "numjobs" => self.numjobs = between(parse_count(value)?, 1, MAX_NUMJOBS)?,
             "engine" => (self.engine, self.engine_required) = (parse_engine(value)?, true),
             "direct" => self.direct = parse_bool(value)?,
+            "hipri" => self.hipri = parse_bool(value)?,
             "size" => self.size = Some(between(parse_size(value)?, Bytes(1), Bytes(u64::MAX))?),
             "offset" => self.offset = parse_size(value)?,
             "runtime" => self.runtime = within(parse_time(value)?, Duration::from_millis(1))?,
@@ -180,6 +182,7 @@ mod tests {
             "numjobs=3",
             "engine=io_uring",
             "direct=0",
+            "hipri=1",
             "size=1GiB",
             "offset=4KiB",
             "runtime=1.5s",
@@ -215,6 +218,7 @@ mod tests {
             engine: EngineKind::IoUring,
             engine_required: true,
             direct: false,
+            hipri: true,
             size: Some(Bytes(1 << 30)),
             offset: Bytes(4096),
             runtime: Duration::from_millis(1500),
@@ -251,6 +255,10 @@ mod tests {
             (&["rw=write", "fsync=1", "fdatasync=1"], "one of them"),
             (&["sync=dsync"], "nothing to make safe"),
             (&["end_fsync=1"], "nothing to make safe"),
+            (&["hipri=1", "engine=psync"], "engine=io_uring"),
+            (&["engine=io_uring", "hipri=1", "direct=0"], "direct=true"),
+            (&["engine=io_uring", "hipri=1", "rw=randwrite", "sync=dsync"], "can not be polled"),
+            (&["engine=io_uring", "hipri=1", "rw=randwrite", "end_fsync=1"], "can not be polled"),
         ] {
             let mut j = job();
             for k in keys {

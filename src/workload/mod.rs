@@ -19,6 +19,7 @@ pub mod live;
 pub mod outcome;
 pub mod pattern;
 pub mod permutation;
+mod polling;
 pub mod preset;
 pub mod priority;
 pub mod result;

@@ -106,6 +106,11 @@ pub(super) fn outcome(
     let ios = total.ios();
     if let Some(failure) = failure {
         let gave_up = ends_of.iter().any(|w| w.gave_up);
+        if failure.errno == Some(libc::EOPNOTSUPP) && jobs.iter().any(|j| j.hipri) {
+            return Err(RunError::Engine(format!(
+                "{failure}: files of this file system can not be polled; name the device, or leave hipri out"
+            )));
+        }
         if gave_up || ios == 0 || total.errors() > MOST_ERRORS {
             let errors = total.errors().max(1);
             return Err(RunError::Failed { failure, errors, attempts: ios + errors });

@@ -172,6 +172,7 @@ impl Stream {
             engine: self.engine,
             engine_required: false,
             direct: self.direct,
+            hipri: false,
             sync: self.sync,
             fsync: 0,
             fdatasync: 0,

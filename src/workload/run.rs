@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::arrivals::Arrivals;
 use super::collector::Collector;
@@ -16,7 +16,7 @@ use super::live::Progress;
 use super::outcome::{RunError, RunOutcome, outcome};
 use super::pattern::Pattern;
 use super::target::Target;
-use super::worker::{self, Assignment, EngineChoice};
+use super::worker::{self, Assignment, EngineChoice, WorkerHandle};
 use crate::units::Nanos;
 
 /// Who is told how a run goes. All calls come from the thread that called [`run`].
@@ -82,20 +82,23 @@ pub fn run(
     // Room for every worker's last report, so that none waits for the collector.
     let (reports, inbox) = bounded(4 * assignments.len() + 4);
     let mut workers = Vec::new();
-    for (index, assignment) in assignments.into_iter().enumerate() {
-        let handle = worker::spawn(index, assignment, halt.clone(), reports.clone())
-            .map_err(|e| RunError::Start(index, e.to_string()))?;
-        workers.push(handle);
-    }
-    drop(reports);
-    let registered = wait_until_ready(&inbox, workers.len())?;
-    if stop.load(Ordering::Relaxed) {
-        return Err(RunError::Stopped);
-    }
-    #[cfg(debug_assertions)]
-    crate::sys::fault::hold();
-    // Nothing is written before this; the workers wait for the start, which is given right behind it.
-    target.check_again()?;
+    let ready = set_up(assignments, &halt, reports, &inbox, &mut workers).and_then(|registered| {
+        if stop.load(Ordering::Relaxed) {
+            return Err(RunError::Stopped);
+        }
+        #[cfg(debug_assertions)]
+        crate::sys::fault::hold();
+        // Nothing is written before this; the workers wait for the start, which is given right behind it.
+        target.check_again()?;
+        Ok(registered)
+    });
+    let registered = match ready {
+        Ok(registered) => registered,
+        Err(e) => {
+            send_home(workers);
+            return Err(e);
+        }
+    };
     let collected = Collector::start(jobs, workers, inbox, halt, observer).listen(stop)?;
     let outcome = outcome(jobs, collected, engine_words(jobs, &choices, registered), warnings)?;
     // What a buffered write could not do is told by a sync alone. Stopped means at once, so then nobody knows.
@@ -147,8 +150,8 @@ fn choose(job: &Job, warnings: &mut Vec<String>) -> Result<EngineChoice, RunErro
         }
         EngineKind::Null => Ok(EngineChoice::Null),
         EngineKind::IoUring => match io_uring::probe() {
-            Ok(setup) => Ok(EngineChoice::Uring { setup, depth: job.iodepth }),
-            Err(e) if job.engine_required => Err(RunError::NoEngine(e)),
+            Ok(setup) => Ok(EngineChoice::Uring { setup, depth: job.iodepth, polled: job.hipri }),
+            Err(e) if job.engine_required || job.hipri => Err(RunError::NoEngine(e)),
             Err(e) => {
                 warnings.push(format!(
                     "io_uring is not available here ({e}): psync was used instead, with one I/O in flight instead of {}",
@@ -167,15 +170,43 @@ fn engine_words(jobs: &[Job], choices: &[EngineChoice], registered: Option<&str>
         .map(|choice| match choice {
             EngineChoice::Psync => "psync".to_owned(),
             EngineChoice::Null => "null: no I/O was issued".to_owned(),
-            EngineChoice::Uring { setup, depth } => {
+            EngineChoice::Uring { setup, depth, polled } => {
                 let registered = registered.unwrap_or("nothing registered");
-                format!("io_uring, iodepth {depth}, {}, {registered}", setup.words())
+                let polled = if *polled { "polled (IOPOLL), " } else { "" };
+                format!("io_uring, iodepth {depth}, {polled}{}, {registered}", setup.words())
             }
         })
         .collect();
     match words.as_slice() {
         [first, rest @ ..] if rest.iter().all(|w| w == first) => first.clone(),
         _ => jobs.iter().zip(&words).map(|(j, w)| format!("{}: {w}", j.name)).collect::<Vec<_>>().join("; "),
+    }
+}
+
+/// Starts the workers and waits until all are ready. Answers what io_uring could register.
+fn set_up(
+    assignments: Vec<Assignment>,
+    halt: &Arc<AtomicBool>,
+    reports: Sender<Report>,
+    inbox: &Receiver<Report>,
+    workers: &mut Vec<WorkerHandle>,
+) -> Result<Option<&'static str>, RunError> {
+    for (index, assignment) in assignments.into_iter().enumerate() {
+        let handle = worker::spawn(index, assignment, halt.clone(), reports.clone())
+            .map_err(|e| RunError::Start(index, e.to_string()))?;
+        workers.push(handle);
+    }
+    drop(reports);
+    wait_until_ready(inbox, workers.len())
+}
+
+/// Sends workers home that were never given the start, and waits until they have let go of the target: whoever is told
+/// that nothing runs may want to remove it.
+fn send_home(workers: Vec<WorkerHandle>) {
+    let threads: Vec<_> = workers.into_iter().map(|w| w.thread).collect();
+    for thread in threads {
+        // One that panicked has said so.
+        let _ = thread.join();
     }
 }
 

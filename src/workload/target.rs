@@ -15,6 +15,7 @@ use super::engine::{Flush, FlushCall, Source};
 use super::guard::{Arming, Guard, Refusal};
 use super::job::Job;
 use super::pattern::Region;
+use super::polling::Polling;
 use super::priority::Priority;
 use crate::sys::attr::clean;
 use crate::sys::device::DevNum;
@@ -75,6 +76,9 @@ pub enum TargetError {
         /// The step.
         step: u32,
     },
+    /// Polling was asked for where it can not be had.
+    #[error("{0}")]
+    NotPolled(String),
     /// Direct I/O wants buffers aligned to more than a page.
     #[error(
         "{0}: direct I/O wants memory aligned to {1} bytes here, and buffers are to {ALIGN}; use --set direct=false"
@@ -131,6 +135,7 @@ pub struct Target {
     pub step: u32,
     /// What memory has to be aligned to under direct I/O, where the kernel says it.
     memory: Option<u32>,
+    polling: Polling,
     fd: OwnedFd,
     reopen: PathBuf,
     writable: bool,
@@ -256,8 +261,10 @@ impl Target {
         };
         let size = Bytes(rustix::fs::seek(&fd, SeekFrom::End(0)).map_err(io("asking for its size"))?);
         let reopen = root.proc("self/fd").join(fd.as_raw_fd().to_string());
+        let backing = backing(root, DevNum::of_rdev(number));
         Ok(Self {
-            backing: backing(root, DevNum::of_rdev(number)),
+            polling: Polling::read(root, backing.as_ref()),
+            backing,
             shown,
             kind,
             size,
@@ -273,8 +280,10 @@ impl Target {
     /// The part of the target that a job uses, in whole blocks.
     ///
     /// # Errors
-    /// Under direct I/O, a block size or offset off the device's step; no room for a single block.
+    /// Under direct I/O, a block size or offset off the device's step; polling that can not be had; no room for a single
+    /// block.
     pub fn region(&self, job: &Job) -> Result<Region, TargetError> {
+        self.polling.check(job, &self.shown)?;
         if job.direct {
             if self.step == 0 {
                 return Err(TargetError::NoDirect(self.shown.clone()));
@@ -329,6 +338,10 @@ impl Target {
         let fd = match rustix::fs::open(&self.reopen, flags | OFlags::CLOEXEC, Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::INVAL) if job.direct => return Err(TargetError::NoDirect(self.shown.clone())),
+            // Some drivers tell it to those alone who open for writing: a DVD.
+            Err(Errno::ROFS) if self.guard.is_some() => {
+                return Err(Refusal::ReadOnly(self.shown.clone()).into());
+            }
             Err(e) => return Err(TargetError::Open(self.shown.clone(), e.into())),
         };
         // The number may be another device's by now.

@@ -30,6 +30,8 @@ pub enum EngineChoice {
         setup: Setup,
         /// I/Os in flight.
         depth: u32,
+        /// Answers are polled for.
+        polled: bool,
     },
 }
 
@@ -90,7 +92,7 @@ pub fn spawn(
                 Some(engine) => work(index, engine, feed, books, &start, &reports),
                 None => tell(&reports, Report::Unable("no memory for the buffer".to_owned())),
             },
-            EngineChoice::Uring { setup, depth } => match Uring::new(source, depth, setup) {
+            EngineChoice::Uring { setup, depth, polled } => match Uring::new(source, depth, setup, polled) {
                 Ok(engine) => work(index, engine, feed, books, &start, &reports),
                 Err(e) => {
                     tell(&reports, Report::Unable(format!("setting up io_uring at iodepth {depth}: {e}")));

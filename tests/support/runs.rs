@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 
 use blktune::app::message::{KernelFigures, Message};
+use blktune::sys::cgroup::{GroupLimits, IoLimit};
+use blktune::sys::link::{Attachment, PcieLink};
+use blktune::sys::temperature::Temperature;
 use blktune::trial::foreground;
-use blktune::trial::host::HostFacts;
+use blktune::trial::host::{DeviceAfter, DeviceFacts, HostFacts};
 use blktune::trial::result::{CpuUse, DeviceWindow, TrialResult};
 use blktune::units::{Bytes, Nanos};
 use blktune::workload::fairness::{Fairness, Portion};
@@ -304,8 +307,36 @@ pub fn finished_several(width: u16, height: u16) -> Screen {
     });
     r.inflation = foreground::inflation(&[of("readers", direction(400_000, 4096, 90, 300), none())], &r.jobs);
     r.promises = vec!["A write is done when the device has taken it (O_DIRECT).".to_owned()];
+    r.host = surroundings();
     s.send(Message::RunFinished(Ok(Box::new(r))));
     s
+}
+
+/// A device behind a link, warm, in a group with limits.
+fn surroundings() -> HostFacts {
+    let warm = |now_c| Temperature { now_c, max_c: Some(70.0), critical_c: None };
+    let link = PcieLink { speed_gt_s: 8.0, width: 2, max_speed_gt_s: 8.0, max_width: 4 };
+    HostFacts {
+        cpus: Some(8),
+        cgroup: GroupLimits {
+            cpus: Some(2.0),
+            io: vec![IoLimit {
+                device: name("nvme0n1"),
+                read_bytes_per_s: Some(100 << 20),
+                write_bytes_per_s: None,
+                read_iops: None,
+                write_iops: Some(500),
+            }],
+        },
+        devices: vec![DeviceFacts {
+            name: name("nvme0n1"),
+            attachment: Attachment { pcie: Some(link), ..Attachment::default() },
+            file_cached: None,
+            temperature: Some(warm(38.0)),
+            after: DeviceAfter { temperature: Some(warm(61.0)), ..DeviceAfter::default() },
+        }],
+        ..HostFacts::default()
+    }
 }
 
 /// An open loop that asked for more than the device can do.

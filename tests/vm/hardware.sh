@@ -43,7 +43,8 @@ disk card 32M
 add -device sdhci-pci -device sd-card,drive=card
 
 # NVMe: one of each block size, a zoned one, and a namespace behind two controllers.
-add -device nvme,id=nvme0,serial=VMNVME1,max_ioqpairs=2
+# Queues for two CPUs and one to poll.
+add -device nvme,id=nvme0,serial=VMNVME1,max_ioqpairs=4
 disk nvme512 32M
 add -device nvme-ns,bus=nvme0,nsid=1,drive=nvme512
 disk nvme4k 32M

@@ -2,7 +2,8 @@
 
 use crate::sys::device::DeviceId;
 use crate::trial::foreground;
-use crate::workload::job::Job;
+use crate::units::Bytes;
+use crate::workload::job::{EngineKind, Job};
 
 use crate::app::dialogs::Dialog;
 use crate::app::dialogs::edit::{EditDialog, Purpose};
@@ -258,7 +259,7 @@ pub fn can_use(model: &Model) -> Result<(), String> {
         }
         Row::Start => match w.contradiction() {
             Some(why) => Err(why),
-            None => has_node(model),
+            None => has_node(model).and_then(|()| on_step(model)),
         },
         Row::More => Ok(()),
         Row::Field(_) | Row::Target | Row::Job => can_step(model),
@@ -274,6 +275,25 @@ fn has_node(model: &Model) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether direct I/O of these blocks can be on the chosen device at all.
+fn on_step(model: &Model) -> Result<(), String> {
+    let (RunTarget::Device { .. }, place) = target(model) else { return Ok(()) };
+    let block =
+        devices::chosen_device(model).and_then(|e| e.device.queue.logical_block).map_or(1, |b| b.0.max(1));
+    for job in model.workload.jobs.iter().filter(|j| j.direct && j.engine != EngineKind::Null) {
+        let fields = [("bs", job.bs), ("offset", job.offset), ("align", job.align.unwrap_or(job.bs))];
+        if let Some((what, value)) = fields.into_iter().find(|(_, v)| !v.0.is_multiple_of(block)) {
+            return Err(format!(
+                "{what}={}: {} takes direct I/O in multiples of {} only; use one, or direct=false",
+                fields::round_bytes(value),
+                place.name,
+                fields::round_bytes(Bytes(block))
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Enter on a row: types a value, unfolds, or starts.

@@ -154,7 +154,7 @@ pub(super) fn begin(ledger: &mut Ledger) -> Nanos {
 }
 
 /// Sleeps until an instant. False if nothing may be issued any more.
-fn sleep_until(until: Nanos, ledger: &mut Ledger) -> bool {
+pub(super) fn sleep_until(until: Nanos, ledger: &mut Ledger) -> bool {
     let mut at = now();
     while at < until && ledger.may_issue() {
         let wake = Nanos(at.0 + NAP.0).min(until);

@@ -4,7 +4,7 @@
 
 try() { "$@" >/tmp/said 2>&1 || { echo "failed: $*"; cat /tmp/said; }; }
 
-try modprobe null_blk nr_devices=1 gb=1 submit_queues=2
+try modprobe null_blk nr_devices=1 gb=1 submit_queues=2 poll_queues=1
 # 32 MiB, thinly provisioned, 4 KiB physical blocks; writes and reads go to memory.
 try modprobe scsi_debug dev_size_mb=32 lbpu=1 physblk_exp=3 max_queue=32
 try modprobe brd rd_nr=3 rd_size=16384

@@ -112,17 +112,89 @@ has_scheduler() { q scheduler 2>/dev/null | grep -q '\['; }
 step_run() {
     blk run run randread-4k "/dev/$dev" --set runtime=300ms --set ramp=0s --json
     ended 0 || return
+    as_counted read
+}
+
+# As the device says, or said to be uncounted.
+as_counted() { # read|write
     uncounted=false
     case $exempt in uncounted:*) [ "$(q iostats)" != 0 ] || uncounted=true ;; esac
     # shellcheck disable=SC2016 # jq's own
-    jq -r --argjson uncounted $uncounted '
-        .total.read as $engine | .device.read_bytes as $device |
-        if $engine.ios == 0 or $engine.errors > 0 then "read \($engine.ios) times, \($engine.errors) errors"
+    jq -r --argjson uncounted $uncounted --arg side "$1" '
+        .total[$side] as $engine | .device[$side + "_bytes"] as $device |
+        if $engine.ios == 0 or $engine.errors > 0 then "\($side): \($engine.ios) times, \($engine.errors) errors"
         elif $uncounted and $device == null and any(.warnings[]; contains("iostats is 0")) then empty
         elif $engine.bytes != $device then
-            "the engine read \($engine.bytes) bytes, the device gave \($device): \(.device), \(.warnings)"
+            "\($side): the engine \($engine.bytes) bytes, the device \($device): \(.device), \(.warnings)"
         else empty end' "$answer" >run.wrong || { echo "no JSON: $(head -c 300 "$answer")"; return 1; }
     [ ! -s run.wrong ] || { cat run.wrong; return 1; }
+}
+
+# Polled where the queue can be, and then an NVMe device interrupts nobody; refused elsewhere.
+step_polled() {
+    interrupts=$(interrupts)
+    blk polled run randread-4k "/dev/$dev" --set engine=io_uring --set hipri=1 --set iodepth=4 --set ramp=0s \
+        --set runtime=20s --set number_ios=1000 --json
+    if [ "$(q io_poll 2>/dev/null)" != 1 ]; then
+        ended 2 && { grep -q 'queues that can be polled' "$said" || { echo "said $(cat "$said")"; return 1; }; }
+        return
+    fi
+    ended 0 || return
+    jq -e '(.engine | contains("polled")) and .total.read.ios == 1000' "$answer" >polled.is ||
+        { echo "not polled: $(jq -c '.engine, .total.read.ios' "$answer")"; return 1; }
+    as_counted read || return
+    case $dev in nvme*) ;; *) return ;; esac
+    interrupts=$(($(interrupts) - interrupts))
+    [ $interrupts -lt 100 ] || { echo "$interrupts interrupts in 1000 polled reads"; return 1; }
+}
+interrupts() { awk '/nvme/ { for (i = 2; i < 4; i++) n += $i } END { print n + 0 }' /proc/interrupts; }
+
+# A write that is armed: done, if nobody uses the device; else refused, and not a byte of it changes.
+step_write() {
+    # Random places are no order that its zones take.
+    [ "$(q zoned 2>/dev/null || echo none)" = none ] || { echo 'zones take writes in their order only'; return 77; }
+    content=$(content)
+    armed write
+    if [ -n "$(ls "/sys/block/$dev/holders")" ]; then refused 'in use'; return; fi
+    if [ "$(cat "/sys/block/$dev/ro")" = 1 ] || [ "$kind" = optical ]; then refused read-only; return; fi
+    ended 0 || return
+    as_counted write || return
+    [ "$(jq -r .wrote_device "$answer")" = "$dev" ] || { echo "no wrote_device: $(jq .wrote_device "$answer")"; return 1; }
+    # null_blk keeps nothing.
+    [ "$content" != "$(content)" ] || case $dev in nullb*) ;; *) echo 'nothing changed on it'; return 1 ;; esac
+}
+armed() { # FILE
+    blk "$1" run randwrite-4k "/dev/$dev" --write-device "$dev" --set ramp=0s --set runtime=20s --set number_ios=64 --json
+}
+refused() { # WORDS
+    ended 6 || return
+    grep -q "$1" "$said" || { echo "refused, but without $1: $(cat "$said")"; return 1; }
+    [ "$content" = "$(content)" ] || { echo 'refused, but something was written'; return 1; }
+}
+content() { head -c 33554432 "/dev/$dev" | md5sum; }
+
+# The same, once it is swap, and once a partition of it is mounted.
+step_used() {
+    case $row in virtio-blk | nvme | scsi_debug) ;; *) return 77 ;; esac
+    { mkswap "/dev/$dev" && swapon "/dev/$dev"; } >used.said 2>&1 || { echo "no swap: $(cat used.said)"; return 1; }
+    content=$(content)
+    armed swap
+    refused swap
+    bad=$?
+    swapoff "/dev/$dev"
+    [ $bad = 0 ] || return 1
+    # Gone, or the partition table would be the second thing on it.
+    dd if=/dev/zero of="/dev/$dev" bs=64k count=1 conv=fsync 2>/dev/null
+    part=$dev$(case $dev in *[0-9]) echo p ;; esac)1
+    { printf 'n\np\n1\n\n\nw\n' | fdisk "/dev/$dev"; blockdev --rereadpt "/dev/$dev"; sleep 1; mke2fs "/dev/$part" &&
+        mkdir -p "/tmp/$part" && mount -t ext4 -o ro "/dev/$part" "/tmp/$part"; } >used.said 2>&1 ||
+        { echo "not mounted: $(tail -c 300 used.said)"; return 1; }
+    content=$(content)
+    armed mounted
+    refused "/tmp/$part"
+    bad=$?
+    umount "/tmp/$part"
+    return $bad
 }
 
 # applied CHANGES: they read back in /sys, and all that moved besides is told as a side effect, and nothing else is.

@@ -212,6 +212,19 @@ pub static FIELDS: &[Field] = &[
         ..PLAIN
     },
     Field {
+        key: "hipri",
+        about: "ask the device for answers without pause, instead of being interrupted by it",
+        hint: "true or false",
+        steps: FLAG,
+        shown: |j| yes(j.hipri),
+        rank: |j| j.hipri.into(),
+        why_not: |j| {
+            let possible = j.engine == EngineKind::IoUring && j.direct;
+            when(!possible && !j.hipri, "only engine=io_uring with direct=true can poll")
+        },
+        ..PLAIN
+    },
+    Field {
         key: "rate_iops",
         about: "I/Os due per second and worker, answered or not: an open loop",
         hint: "a whole number, or none",

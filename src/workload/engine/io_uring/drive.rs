@@ -6,7 +6,7 @@ use std::io;
 use super::{FLUSH, Flight, LONGEST_WAIT, NOT_DUE, Queues, TIMER, Uring};
 use crate::units::Nanos;
 use crate::workload::arrivals::Arrivals;
-use crate::workload::engine::one_at_a_time::begin;
+use crate::workload::engine::one_at_a_time::{begin, sleep_until};
 use crate::workload::engine::{DriveError, Feed, FlushFailure, IoEngine, Pace, now};
 use crate::workload::ledger::Ledger;
 use crate::workload::pattern::Pattern;
@@ -62,7 +62,9 @@ impl Flight {
         let mut at = begun;
         let mut last_answer = at;
         let mut flush_due = false;
-        queues.set_timer();
+        if !self.polled {
+            queues.set_timer();
+        }
         self.free.extend((0..self.slots.len()).rev());
         loop {
             while !flush_due
@@ -149,7 +151,12 @@ impl Flight {
                 Some(due) if more && !flush_due && !self.free.is_empty() => due.since(at),
                 _ => LONGEST_WAIT,
             };
-            queues.submit_and_wait_for(wait)?;
+            if self.polled && self.count == 0 {
+                // Nothing to poll for.
+                sleep_until(Nanos(at.0.saturating_add(wait.0)), ledger);
+            } else {
+                queues.submit_and_wait_for(wait)?;
+            }
             at = now();
             ledger.tick(at, self.count);
             let mut any = false;
@@ -183,7 +190,7 @@ impl IoEngine for Uring {
 
     fn drive(&mut self, feed: &mut Feed, ledger: &mut Ledger) -> Result<Nanos, DriveError> {
         let begun = begin(ledger);
-        let (queues, flight) = (&mut Queues::of(&mut self.ring), &mut *self.flight);
+        let (queues, flight) = (&mut Queues::of(&mut self.ring, self.flight.polled), &mut *self.flight);
         let pattern = &mut feed.pattern;
         let mut last = match &mut feed.pace {
             Pace::Closed => flight.closed(queues, pattern, ledger, begun)?,

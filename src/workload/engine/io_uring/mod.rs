@@ -56,8 +56,11 @@ impl Setup {
         }
     }
 
-    fn build(self, entries: u32) -> io::Result<IoUring> {
+    fn build(self, entries: u32, polled: bool) -> io::Result<IoUring> {
         let mut b = IoUring::builder();
+        if polled {
+            b.setup_iopoll();
+        }
         match self {
             Setup::Deferred => {
                 b.setup_single_issuer().setup_defer_taskrun().setup_coop_taskrun();
@@ -77,14 +80,14 @@ impl Setup {
 /// Where there is no io_uring: ENOSYS (kernel), EPERM (`kernel.io_uring_disabled`, a container's filter), ENOMEM.
 pub fn probe() -> io::Result<Setup> {
     for setup in [Setup::Deferred, Setup::Cooperative] {
-        match setup.build(2) {
+        match setup.build(2, false) {
             Ok(_) => return Ok(setup),
             // An older kernel refuses flags it does not know.
             Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {}
             Err(e) => return Err(e),
         }
     }
-    Setup::Plain.build(2).map(|_| Setup::Plain)
+    Setup::Plain.build(2, false).map(|_| Setup::Plain)
 }
 
 /// The state of one buffer's I/O.
@@ -126,17 +129,20 @@ struct Flight {
     /// The descriptor, or its number among those that are registered.
     target: (types::Fd, squeue::Flags),
     fixed_buffers: bool,
+    /// Answers are polled for: neither a timer nor a flush can be in the ring.
+    polled: bool,
 }
 
 impl Uring {
-    /// Sets up ring and buffers; called on the thread that will drive it.
+    /// Sets up ring and buffers; called on the thread that will drive it. `polled` is for targets that can be polled and
+    /// sources without flushes.
     ///
     /// # Errors
     /// Whatever setting up the ring answers; ENOMEM if the buffers can not be had.
-    pub fn new(source: Source, depth: u32, setup: Setup) -> io::Result<Self> {
+    pub fn new(source: Source, depth: u32, setup: Setup, polled: bool) -> io::Result<Self> {
         let depth = depth.max(1);
         // Beside the I/Os a timer and a flush.
-        let ring = setup.build(depth + 2)?;
+        let ring = setup.build(depth + 2, polled)?;
         let no_memory = || io::Error::from_raw_os_error(libc::ENOMEM);
         let size = usize::try_from(source.bs).map_err(|_| no_memory())?;
         let count = usize::try_from(depth).map_err(|_| no_memory())?;
@@ -163,6 +169,7 @@ impl Uring {
                 source,
                 target,
                 fixed_buffers,
+                polled,
             }),
         })
     }
@@ -289,12 +296,16 @@ struct Queues<'a> {
     submitter: Submitter<'a>,
     submissions: SubmissionQueue<'a>,
     completions: CompletionQueue<'a>,
+    /// How many completions a wait is for: one; none where they are polled for. There the kernel looks once at the device
+    /// each time it is entered, which costs a fraction of a microsecond. Told to wait it would look until something came,
+    /// on a device that hangs for ever, deaf to the time and to a stop.
+    wanted: usize,
 }
 
 impl<'a> Queues<'a> {
-    fn of(ring: &'a mut IoUring) -> Self {
+    fn of(ring: &'a mut IoUring, polled: bool) -> Self {
         let (submitter, submissions, completions) = ring.split();
-        Self { submitter, submissions, completions }
+        Self { submitter, submissions, completions, wanted: usize::from(!polled) }
     }
 
     /// Queues an entry. The queue has a place for every slot, the timer and a flush, and none of these is in it twice, so
@@ -321,13 +332,16 @@ impl<'a> Queues<'a> {
         // What was reaped is told first: the kernel takes completions that were not for new ones, and would not wait.
         self.completions.sync();
         self.submissions.sync();
-        let answer = entered(self.submitter.submit_and_wait(1));
+        let answer = entered(self.submitter.submit_and_wait(self.wanted));
         self.seen();
         answer
     }
 
-    /// Submits what is queued and waits for a completion, at most so long.
+    /// Submits what is queued and waits for a completion, at most so long; if they are polled for, not at all.
     fn submit_and_wait_for(&mut self, time: Nanos) -> Result<(), DriveError> {
+        if self.wanted == 0 {
+            return self.submit_and_wait();
+        }
         let time = types::Timespec::from(time.min(LONGEST_WAIT).duration());
         let args = types::SubmitArgs::new().timespec(&time);
         self.completions.sync();

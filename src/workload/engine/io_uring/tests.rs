@@ -16,7 +16,7 @@ fn setups() -> Vec<Setup> {
     match probe() {
         Ok(_) => [Setup::Deferred, Setup::Cooperative, Setup::Plain]
             .into_iter()
-            .filter(|s| s.build(2).is_ok())
+            .filter(|s| s.build(2, false).is_ok())
             .collect(),
         Err(e) => {
             eprintln!("not run: io_uring is not available ({e})");
@@ -33,7 +33,7 @@ fn drive(
     setup: Setup,
 ) -> (Uring, WorkerEnd) {
     let region = Region { offset: 0, blocks: file.blocks, bs: 4096 };
-    let mut engine = Uring::new(file.source(), depth, setup).unwrap();
+    let mut engine = Uring::new(file.source(), depth, setup, false).unwrap();
     change(&mut engine);
     let (mut ledger, ..) = alone(Nanos(u64::MAX), quota, PATIENCE);
     let closed = engine.drive(&mut feed(region, &["seed=3"]), &mut ledger).unwrap();
@@ -97,7 +97,7 @@ fn a_block_that_ends_early_is_the_end_of_the_file() {
 /// An empty pipe answers no read: a device that hangs.
 fn hanging(setup: Setup) -> (Uring, std::io::PipeWriter) {
     let (reader, writer) = std::io::pipe().unwrap();
-    (Uring::new(source_of(reader.into(), 1), 4, setup).unwrap(), writer)
+    (Uring::new(source_of(reader.into(), 1), 4, setup, false).unwrap(), writer)
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn what_is_written_lands_at_its_offset_and_nowhere_else() {
         let region = Region { offset: 4096, blocks: 60, bs: 4096 };
         let mut ios = feed(region, &["rw=randrw", "seed=9"]);
         let mut same = ios.clone();
-        let mut engine = Uring::new(file.source(), 8, setup).unwrap();
+        let mut engine = Uring::new(file.source(), 8, setup, false).unwrap();
         let (mut ledger, ..) = alone(Nanos(u64::MAX), 50, PATIENCE);
         engine.drive(&mut ios, &mut ledger).unwrap();
         let written: std::collections::BTreeSet<u64> = (0..50)
@@ -168,7 +168,7 @@ fn a_flush_waits_for_the_writes_before_it_and_the_count_is_exact() {
         for (depth, every, quota) in [(1, 1, 10), (8, 4, 40), (16, 5, 33), (4, 100, 20)] {
             let flush = Flush { call: FlushCall::Fdatasync, every };
             let mut engine =
-                Uring::new(Source { flush, end_fsync: true, ..file.source() }, depth, setup).unwrap();
+                Uring::new(Source { flush, end_fsync: true, ..file.source() }, depth, setup, false).unwrap();
             let (mut ledger, ..) = alone(Nanos(u64::MAX), quota, PATIENCE);
             let region = Region { offset: 0, blocks: 64, bs: 4096 };
             let closed = engine.drive(&mut feed(region, &["rw=randwrite"]), &mut ledger).unwrap();
@@ -185,7 +185,7 @@ fn an_open_loop_issues_when_due_whatever_was_answered() {
     for setup in setups() {
         let mut ios = feed(Region { offset: 0, blocks: 64, bs: 4096 }, &[]);
         ios.pace = Pace::Open(Arrivals::new(RateProcess::Poisson, 1000.0, 1, 0, 1));
-        let mut engine = Uring::new(file.source(), 4, setup).unwrap();
+        let mut engine = Uring::new(file.source(), 4, setup, false).unwrap();
         let (mut ledger, ..) = alone(Nanos(u64::MAX), 100, PATIENCE);
         let closed = engine.drive(&mut ios, &mut ledger).unwrap();
         let end = ledger.close(closed, None);
@@ -212,7 +212,7 @@ fn thinking_takes_its_time_for_each_slot() {
     for setup in setups() {
         let mut ios = feed(Region { offset: 0, blocks: 64, bs: 4096 }, &[]);
         ios.pace = Pace::Think(Nanos(5_000_000));
-        let mut engine = Uring::new(file.source(), 4, setup).unwrap();
+        let mut engine = Uring::new(file.source(), 4, setup, false).unwrap();
         let (mut ledger, ..) = alone(Nanos(u64::MAX), 20, PATIENCE);
         let began = now();
         let closed = engine.drive(&mut ios, &mut ledger).unwrap();

@@ -1,16 +1,18 @@
-//! What a run's text says of the host, of the device's surroundings, and of a foreground job: only what is known.
+//! What is said of the host, of the device's surroundings, of CPU time and of a foreground job, on the command line and on
+//! the screen alike: only what is known.
 
+use super::foreground::Inflation;
+use super::host::DeviceFacts;
+use super::result::TrialResult;
 use crate::sys::cgroup::IoLimit;
-use crate::trial::foreground::Inflation;
-use crate::trial::host::DeviceFacts;
-use crate::trial::result::TrialResult;
 use crate::units::{Nanos, events, latency, mib_per_s, percent, three_digits};
 
 /// Lines, each with its label.
-pub(super) type Labelled = Vec<(&'static str, String)>;
+pub type Labelled = Vec<(&'static str, String)>;
 
 /// What the others cost the foreground jobs, and how it went for them.
-pub(super) fn beside(rows: &[Inflation]) -> Labelled {
+#[must_use]
+pub fn beside(rows: &[Inflation]) -> Labelled {
     let mut out = Vec::new();
     for (i, row) in rows.iter().enumerate() {
         let first = i == 0 || (&rows[i - 1].job, rows[i - 1].direction) != (&row.job, row.direction);
@@ -40,7 +42,8 @@ pub(super) fn beside(rows: &[Inflation]) -> Labelled {
 }
 
 /// CPU time of the workers, and of the host.
-pub(super) fn cpu(r: &TrialResult) -> Labelled {
+#[must_use]
+pub fn cpu(r: &TrialResult) -> Labelled {
     let c = &r.cpu;
     let mut per = Vec::new();
     if let (Some(u), Some(s)) = (c.user_ns_per_io, c.system_ns_per_io) {
@@ -66,7 +69,8 @@ pub(super) fn cpu(r: &TrialResult) -> Labelled {
 }
 
 /// How the devices are reached, and what limits the own control group sets.
-pub(super) fn surroundings(r: &TrialResult) -> Labelled {
+#[must_use]
+pub fn surroundings(r: &TrialResult) -> Labelled {
     let mut out: Labelled = r
         .host
         .devices
