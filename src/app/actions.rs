@@ -5,7 +5,7 @@ use super::key::Key;
 use super::look;
 use super::model::{Model, Screen};
 pub use super::place::Place;
-use super::screens::{devices, settings, workload};
+use super::screens::{devices, experiment, settings, workload};
 
 /// What a key can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,12 @@ pub enum ActionId {
     ResetField,
     UseField,
     LeaveFields,
+    ToggleLevel,
+    LevelNext,
+    LevelPrevious,
+    TypeLevel,
+    ReviewPlan,
+    LeaveExperiment,
     StopRun,
     CloseResult,
     LeaveMessages,
@@ -77,6 +83,7 @@ pub enum ActionId {
     GoDevices,
     GoSettings,
     GoWorkload,
+    GoExperiment,
     GoMessages,
     Help,
     Quit,
@@ -103,6 +110,7 @@ pub const EVERYWHERE: &[Place] = &[
     Place::Settings,
     Place::Presets,
     Place::Fields,
+    Place::Experiment,
     Place::Run,
     Place::Result,
     Place::Messages,
@@ -113,6 +121,7 @@ const LISTS: &[Place] = &[
     Place::Settings,
     Place::Presets,
     Place::Fields,
+    Place::Experiment,
     Place::Run,
     Place::Result,
     Place::Messages,
@@ -337,6 +346,30 @@ pub const TABLE: &[Action] = &[
         "back to the presets",
         &[Place::Fields],
     ),
+    row(
+        ActionId::ToggleLevel,
+        &[Key::Char(' ')],
+        "on/off",
+        "switch the level on or off; next value",
+        &[Place::Experiment],
+    ),
+    row(ActionId::LevelNext, &[Key::Right, Key::Char('l')], "", "next level or value", &[Place::Experiment]),
+    row(
+        ActionId::LevelPrevious,
+        &[Key::Left, Key::Char('h')],
+        "",
+        "previous level or value",
+        &[Place::Experiment],
+    ),
+    row(
+        ActionId::TypeLevel,
+        &[Key::Char('e')],
+        "type",
+        "type a level, or what is set of the workload",
+        &[Place::Experiment],
+    ),
+    row(ActionId::ReviewPlan, &[Key::Enter], "plan", "read the whole plan", &[Place::Experiment]),
+    row(ActionId::LeaveExperiment, &[Key::Esc], "", "back to the devices", &[Place::Experiment]),
     row(ActionId::StopRun, &[Key::Esc], "stop", "stop the run (asks once)", &[Place::Run]),
     row(ActionId::CloseResult, &[Key::Esc, Key::Enter], "close", "close the result", &[Place::Result]),
     row(ActionId::LeaveMessages, &[Key::Esc], "", "back to the devices", &[Place::Messages]),
@@ -398,6 +431,7 @@ pub const TABLE: &[Action] = &[
     row(ActionId::GoDevices, &[Key::Char('1')], "devices", "devices", EVERYWHERE),
     row(ActionId::GoSettings, &[Key::Char('2')], "settings", "settings of the chosen device", EVERYWHERE),
     row(ActionId::GoWorkload, &[Key::Char('3')], "workload", "workload and run", EVERYWHERE),
+    row(ActionId::GoExperiment, &[Key::Char('4')], "A/B", "compare two cells", EVERYWHERE),
     row(ActionId::GoMessages, &[Key::Char('7')], "messages", "everything that was said", EVERYWHERE),
     row(ActionId::Help, &[Key::Char('?')], "help", "the keys of this place", EVERYWHERE),
     row(
@@ -453,6 +487,7 @@ pub fn screen_place(model: &Model) -> Place {
         Screen::Devices => Place::Devices,
         Screen::Settings => Place::Settings,
         Screen::Messages => Place::Messages,
+        Screen::Experiment => Place::Experiment,
         Screen::Workload => match &model.run {
             Some(run) if run.going() => Place::Run,
             Some(_) => Place::Result,
@@ -487,6 +522,8 @@ pub fn available(id: ActionId, model: &Model) -> Result<(), String> {
             _ => Err("nothing is to be written".to_owned()),
         },
         ActionId::TakePreset if model.workload.jobs.is_empty() => Err("there are no presets".to_owned()),
+        ActionId::ToggleLevel | ActionId::TypeLevel => experiment::can_change(model),
+        ActionId::ReviewPlan => experiment::designed(model).map(drop),
         ActionId::UseField => workload::can_use(model),
         ActionId::FieldNext | ActionId::FieldPrevious => workload::can_step(model),
         ActionId::StopRun if model.run.as_ref().is_some_and(|r| r.stopping) => {

@@ -16,6 +16,7 @@ use super::past::{ChartSpan, Moment, Past};
 use super::replay::ReplayState;
 use super::run::Run;
 use super::screens::devices::DevicesScreen;
+use super::screens::experiment::ExperimentScreen;
 use super::screens::messages::{KEPT, MessagesScreen, Said};
 use super::screens::settings::SettingsScreen;
 use super::screens::workload::WorkloadScreen;
@@ -74,6 +75,8 @@ pub enum Screen {
     Settings,
     /// 3
     Workload,
+    /// 4
+    Experiment,
     /// 7
     Messages,
 }
@@ -135,6 +138,8 @@ pub struct Model {
     pub settings: SettingsScreen,
     /// Screen 3.
     pub workload: WorkloadScreen,
+    /// Screen 4.
+    pub experiment: ExperimentScreen,
     /// Screen 7.
     pub messages: MessagesScreen,
     /// The times of the samples.

@@ -13,6 +13,8 @@ pub enum Place {
     Presets,
     /// The fields of the workload.
     Fields,
+    /// What is to be compared.
+    Experiment,
     /// A run goes on.
     Run,
     /// A run's result.
@@ -47,6 +49,7 @@ impl Place {
             Place::Settings => "Settings",
             Place::Presets => "Workload: presets",
             Place::Fields => "Workload: fields",
+            Place::Experiment => "Experiment",
             Place::Run => "Run",
             Place::Result => "Result",
             Place::Messages => "Messages",

@@ -15,7 +15,7 @@ use super::message::{Level, Message};
 use super::model::{Model, Rights, STATUS_STAYS, Screen};
 use super::outcome;
 use super::purpose::Purpose;
-use super::screens::{devices, settings, workload};
+use super::screens::{devices, experiment, settings, workload};
 use super::{filter, layout, look, run::Run};
 
 /// Takes in what happened and says what is to be done about it.
@@ -261,9 +261,17 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::NextAnswer => mark(model, true),
         ActionId::PreviousAnswer => mark(model, false),
         ActionId::Answer => return answer(model),
-        ActionId::GoDevices | ActionId::LeaveSettings | ActionId::LeaveWorkload | ActionId::LeaveMessages => {
-            model.screen = Screen::Devices;
-        }
+        ActionId::GoDevices
+        | ActionId::LeaveSettings
+        | ActionId::LeaveWorkload
+        | ActionId::LeaveExperiment
+        | ActionId::LeaveMessages => model.screen = Screen::Devices,
+        ActionId::GoExperiment => return open_experiment(model),
+        ActionId::ToggleLevel
+        | ActionId::LevelNext
+        | ActionId::LevelPrevious
+        | ActionId::TypeLevel
+        | ActionId::ReviewPlan => experiment::act(model, id),
         ActionId::GoSettings => {}
         ActionId::GoWorkload => model.screen = Screen::Workload,
         ActionId::GoMessages => {
@@ -290,6 +298,13 @@ fn open_settings(model: &mut Model) -> Vec<Effect> {
         (Screen::Settings, Some(id)) => vec![Effect::ReadQueue(id.name.clone())],
         _ => Vec::new(),
     }
+}
+
+fn open_experiment(model: &mut Model) -> Vec<Effect> {
+    experiment::open(model);
+    model.screen = Screen::Experiment;
+    let device = model.experiment.device.as_ref();
+    device.map(|id| Effect::ReadQueue(id.name.clone())).into_iter().collect()
 }
 
 /// Opens the diff of the device that is meant.
@@ -351,6 +366,7 @@ fn accept(model: &mut Model) {
     let Some(Dialog::Edit(mut dialog)) = model.dialogs.pop() else { return };
     let refused = match &dialog.purpose {
         edit::Purpose::Field(key) => model.workload.take_text(key, &dialog.text).err(),
+        edit::Purpose::Level(what) => experiment::take_text(model, what, &dialog.text).err(),
         edit::Purpose::Setting(name) => match settings::current(model).filter(|r| r.name == *name) {
             None => Some(format!("{name} is not there any more")),
             Some(row) => {
@@ -374,7 +390,7 @@ fn page(model: &Model) -> isize {
     let rows = match model.screen {
         Screen::Devices => layout::devices(model.width, model.height).1.height,
         Screen::Settings => layout::settings(model.width, model.height).1.height,
-        Screen::Workload => 8,
+        Screen::Workload | Screen::Experiment => 8,
         Screen::Messages => layout::messages(model.width, model.height).height,
     };
     isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
@@ -395,6 +411,7 @@ fn move_by(model: &mut Model, by: isize) {
         None => match model.screen {
             Screen::Devices => devices::move_by(model, by),
             Screen::Settings => settings::move_by(model, by),
+            Screen::Experiment => experiment::move_by(model, by),
             Screen::Workload => match &mut model.run {
                 Some(run) => run.scroll(by, size),
                 None => workload::move_by(model, by),

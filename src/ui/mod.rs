@@ -5,6 +5,7 @@ mod choosing;
 mod device_panel;
 mod devices;
 mod dialogs;
+mod experiment;
 mod footer;
 mod head;
 mod messages;
@@ -38,6 +39,7 @@ pub fn render(model: &Model, theme: &Theme, frame: &mut Frame<'_>) {
         (Screen::Settings, _) => settings::draw(model, &mut pen, area),
         (Screen::Workload, Some(run)) => run::draw(run, &mut pen, parts.body),
         (Screen::Workload, None) => workload::draw(model, &mut pen, area),
+        (Screen::Experiment, _) => experiment::draw(model, &mut pen, parts.body),
         (Screen::Messages, _) => messages::draw(model, &mut pen, parts.body),
     }
     footer::status(model, &mut pen, parts.status);
