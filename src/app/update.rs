@@ -22,7 +22,8 @@ use super::{filter, layout, look, run::Run};
 #[must_use = "the effects are to be carried out"]
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     // These come ten times a second and move no row.
-    let still = matches!(message, Message::RunProgress(_) | Message::RunKernel(_));
+    let still =
+        matches!(message, Message::RunProgress(_) | Message::RunKernel(_) | Message::ExperimentProgress(_));
     let mut effects = match message {
         Message::Key(key) => press(model, key),
         Message::Tick { now, wall } => {
@@ -127,6 +128,12 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             }
         }
         Message::RunFinished(result) => outcome::run_done(model, result),
+        // Nobody on the screen can start one yet.
+        Message::ExperimentBegan { .. }
+        | Message::Experiment(_)
+        | Message::ExperimentProgress(_)
+        | Message::ExperimentAnalysis(_)
+        | Message::ExperimentEnded(_) => {}
         Message::Notice(level, text) => model.say(level, text),
         // Both were taken before.
         Message::Key(_) | Message::Tick { .. } => {}
