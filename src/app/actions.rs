@@ -68,6 +68,11 @@ pub enum ActionId {
     LevelPrevious,
     TypeLevel,
     ReviewPlan,
+    Calibrate,
+    StartExperiment,
+    StopExperiment,
+    KeepCell,
+    CloseExperiment,
     LeaveExperiment,
     StopRun,
     CloseResult,
@@ -111,6 +116,8 @@ pub const EVERYWHERE: &[Place] = &[
     Place::Presets,
     Place::Fields,
     Place::Experiment,
+    Place::Comparing,
+    Place::Compared,
     Place::Run,
     Place::Result,
     Place::Messages,
@@ -122,6 +129,9 @@ const LISTS: &[Place] = &[
     Place::Presets,
     Place::Fields,
     Place::Experiment,
+    Place::Plan,
+    Place::Comparing,
+    Place::Compared,
     Place::Run,
     Place::Result,
     Place::Messages,
@@ -365,10 +375,46 @@ pub const TABLE: &[Action] = &[
         ActionId::TypeLevel,
         &[Key::Char('e')],
         "type",
-        "type a level, or what is set of the workload",
+        "type a level, what is set of the workload, or its target",
         &[Place::Experiment],
     ),
-    row(ActionId::ReviewPlan, &[Key::Enter], "plan", "read the whole plan", &[Place::Experiment]),
+    row(
+        ActionId::ReviewPlan,
+        &[Key::Enter],
+        "plan/start",
+        "read the whole plan; Enter there starts it",
+        &[Place::Experiment],
+    ),
+    row(
+        ActionId::Calibrate,
+        &[Key::Char('a')],
+        "calibrate",
+        "plan a calibration: the same twice, to learn how quiet the machine is",
+        &[Place::Experiment, Place::Compared],
+    ),
+    row(ActionId::StartExperiment, &[Key::Enter], "start", "start this experiment", &[Place::Plan]),
+    row(ActionId::Close, &[Key::Esc, Key::Char('q')], "back", "close, start nothing", &[Place::Plan]),
+    row(
+        ActionId::StopExperiment,
+        &[Key::Esc],
+        "stop",
+        "stop it and put everything back (asks once)",
+        &[Place::Comparing],
+    ),
+    row(
+        ActionId::KeepCell,
+        &[Key::Char('c')],
+        "keep the better",
+        "review the settings of the better cell as changes; Enter there writes",
+        &[Place::Compared],
+    ),
+    row(
+        ActionId::CloseExperiment,
+        &[Key::Char('n'), Key::Esc, Key::Enter],
+        "new",
+        "close the result, to the form as it was",
+        &[Place::Compared],
+    ),
     row(ActionId::LeaveExperiment, &[Key::Esc], "", "back to the devices", &[Place::Experiment]),
     row(ActionId::StopRun, &[Key::Esc], "stop", "stop the run (asks once)", &[Place::Run]),
     row(ActionId::CloseResult, &[Key::Esc, Key::Enter], "close", "close the result", &[Place::Result]),
@@ -438,7 +484,7 @@ pub const TABLE: &[Action] = &[
         ActionId::Quit,
         &[Key::Char('q'), Key::Ctrl('c')],
         "quit",
-        "leave (asks once while a run goes on)",
+        "leave (asks once while a run or an experiment goes on)",
         EVERYWHERE,
     ),
 ];
@@ -471,6 +517,7 @@ pub fn place(model: &Model) -> Place {
             _ => Place::Reading,
         },
         Some(Dialog::Explain(_)) => Place::Reading,
+        Some(Dialog::Plan(_)) => Place::Plan,
         Some(Dialog::Edit(_)) => Place::Edit,
         Some(Dialog::Back(_) | Dialog::Leave { .. } | Dialog::Busy { .. }) => Place::Question,
         Some(Dialog::Columns(_)) => Place::Columns,
@@ -487,7 +534,11 @@ pub fn screen_place(model: &Model) -> Place {
         Screen::Devices => Place::Devices,
         Screen::Settings => Place::Settings,
         Screen::Messages => Place::Messages,
-        Screen::Experiment => Place::Experiment,
+        Screen::Experiment => match &model.course {
+            Some(course) if course.going() => Place::Comparing,
+            Some(_) => Place::Compared,
+            None => Place::Experiment,
+        },
         Screen::Workload => match &model.run {
             Some(run) if run.going() => Place::Run,
             Some(_) => Place::Result,
@@ -523,7 +574,13 @@ pub fn available(id: ActionId, model: &Model) -> Result<(), String> {
         },
         ActionId::TakePreset if model.workload.jobs.is_empty() => Err("there are no presets".to_owned()),
         ActionId::ToggleLevel | ActionId::TypeLevel => experiment::can_change(model),
-        ActionId::ReviewPlan => experiment::designed(model).map(drop),
+        ActionId::ReviewPlan => experiment::designed(model, experiment::Kind::Levels).map(drop),
+        ActionId::Calibrate => experiment::designed(model, experiment::Kind::Calibration).map(drop),
+        ActionId::StartExperiment => experiment::start::may_start(model),
+        ActionId::KeepCell => experiment::keep::can_keep(model),
+        ActionId::StopExperiment if model.course.as_ref().is_some_and(|c| c.stopping) => {
+            Err("the experiment is being stopped".to_owned())
+        }
         ActionId::UseField => workload::can_use(model),
         ActionId::FieldNext | ActionId::FieldPrevious => workload::can_step(model),
         ActionId::StopRun if model.run.as_ref().is_some_and(|r| r.stopping) => {
@@ -558,6 +615,13 @@ mod tests {
                     b.id
                 );
             }
+        }
+    }
+
+    #[test]
+    fn only_enter_in_the_plan_starts_an_experiment() {
+        for a in TABLE.iter().filter(|a| a.id == ActionId::StartExperiment) {
+            assert_eq!((a.keys, a.places), (&[Key::Enter][..], &[Place::Plan][..]));
         }
     }
 

@@ -17,6 +17,7 @@ use super::replay::ReplayState;
 use super::run::Run;
 use super::screens::devices::DevicesScreen;
 use super::screens::experiment::ExperimentScreen;
+use super::screens::experiment::course::Course;
 use super::screens::messages::{KEPT, MessagesScreen, Said};
 use super::screens::settings::SettingsScreen;
 use super::screens::workload::WorkloadScreen;
@@ -152,6 +153,8 @@ pub struct Model {
     pub replay: Option<ReplayState>,
     /// The run, going or ended.
     pub run: Option<Run>,
+    /// The experiment, going or ended.
+    pub course: Option<Course>,
     /// The line above the footer.
     pub status: Option<Status>,
     /// The program was asked to end.

@@ -8,13 +8,14 @@ use super::dialogs::back::{self, BackDialog};
 use super::dialogs::changes::ChangesDialog;
 use super::dialogs::columns::{self, ColumnsDialog};
 use super::dialogs::leave::Choice;
-use super::dialogs::{Dialog, edit, help, order};
+use super::dialogs::{Busied, Dialog, edit, help, order};
 use super::effect::Effect;
 use super::key::Key;
 use super::message::{Level, Message};
 use super::model::{Model, Rights, STATUS_STAYS, Screen};
 use super::outcome;
 use super::purpose::Purpose;
+use super::screens::experiment::course::Course;
 use super::screens::{devices, experiment, settings, workload};
 use super::{filter, layout, look, run::Run};
 
@@ -128,12 +129,23 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             }
         }
         Message::RunFinished(result) => outcome::run_done(model, result),
-        // Nobody on the screen can start one yet.
-        Message::ExperimentBegan { .. }
-        | Message::Experiment(_)
-        | Message::ExperimentProgress(_)
-        | Message::ExperimentAnalysis(_)
-        | Message::ExperimentEnded(_) => {}
+        Message::ExperimentBegan { record, weak, notes } => {
+            if let Some(course) = model.course.as_mut().filter(|c| c.going()) {
+                course.begin(record, weak, notes);
+            }
+        }
+        Message::Experiment(event) => outcome::in_experiment(model, *event),
+        Message::ExperimentProgress(p) => {
+            if let Some(course) = model.course.as_mut().filter(|c| c.going()) {
+                course.take_progress(p);
+            }
+        }
+        Message::ExperimentAnalysis(analysis) => {
+            if let Some(course) = model.course.as_mut().filter(|c| c.going()) {
+                course.analysis = Some(analysis);
+            }
+        }
+        Message::ExperimentEnded(result) => outcome::experiment_done(model, result),
         Message::Notice(level, text) => model.say(level, text),
         // Both were taken before.
         Message::Key(_) | Message::Tick { .. } => {}
@@ -248,7 +260,7 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::UseField => return workload::use_field(model),
         ActionId::FieldNext | ActionId::FieldPrevious => workload::step(model, id == ActionId::FieldNext),
         ActionId::ResetField => workload::reset(model),
-        ActionId::StopRun => ask_to_stop(model, false),
+        ActionId::StopRun | ActionId::StopExperiment => ask_to_stop(model, false),
         ActionId::CloseResult => model.run = None,
         ActionId::Write => {
             let rights = model.read_only().map(str::to_owned);
@@ -277,8 +289,12 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::ToggleLevel
         | ActionId::LevelNext
         | ActionId::LevelPrevious
-        | ActionId::TypeLevel
-        | ActionId::ReviewPlan => experiment::act(model, id),
+        | ActionId::TypeLevel => experiment::act(model, id),
+        ActionId::ReviewPlan => experiment::start::review(model, experiment::Kind::Levels),
+        ActionId::Calibrate => experiment::start::review(model, experiment::Kind::Calibration),
+        ActionId::StartExperiment => return experiment::start::start(model),
+        ActionId::KeepCell => experiment::keep::keep(model),
+        ActionId::CloseExperiment => experiment::close(model),
         ActionId::GoSettings => {}
         ActionId::GoWorkload => model.screen = Screen::Workload,
         ActionId::GoMessages => {
@@ -337,15 +353,16 @@ fn ask_to_stop(model: &mut Model, quit: bool) {
 
 /// Leaves, or asks first while a run goes on. Asked already, the answer is taken as given.
 fn quit(model: &mut Model) -> Vec<Effect> {
-    let going = model.run.as_ref().is_some_and(Run::going);
+    let run = model.run.as_ref().is_some_and(Run::going);
+    let course = model.course.as_ref().is_some_and(Course::going);
     let asked = model.dialogs.iter().any(|d| matches!(d, Dialog::Leave { quit: true, .. }));
-    if going && !asked {
+    if (run || course) && !asked {
         ask_to_stop(model, true);
         return Vec::new();
     }
     model.leaving = true;
-    let stop = going.then_some(Effect::StopRun);
-    stop.into_iter().chain([Effect::Quit]).collect()
+    let stop = [run.then_some(Effect::StopRun), course.then_some(Effect::StopExperiment)];
+    stop.into_iter().flatten().chain([Effect::Quit]).collect()
 }
 
 fn answer(model: &mut Model) -> Vec<Effect> {
@@ -356,13 +373,20 @@ fn answer(model: &mut Model) -> Vec<Effect> {
                 run.stopping = true;
                 effects.push(Effect::StopRun);
             }
+            if let Some(course) = model.course.as_mut().filter(|c| c.going()) {
+                course.stopping = true;
+                effects.push(Effect::StopExperiment);
+            }
             if quit {
                 model.leaving = true;
                 effects.push(Effect::Quit);
             }
             effects
         }
-        Some(Dialog::Busy { start: true, .. }) => workload::start(model, true),
+        Some(Dialog::Busy { start: true, then: Busied::Run, .. }) => workload::start(model, true),
+        Some(Dialog::Busy { start: true, then: Busied::Experiment(order), .. }) => {
+            experiment::start::order(model, order, true)
+        }
         Some(Dialog::Back(dialog)) => back::answer(model, dialog),
         _ => Vec::new(),
     }
@@ -412,13 +436,17 @@ fn move_by(model: &mut Model, by: isize) {
             let length = c.length(&model.fleet);
             c.top = c.top.saturating_add_signed(by).min(length);
         }
+        Some(Dialog::Plan(p)) => p.top = p.top.saturating_add_signed(by).min(p.length()),
         Some(Dialog::Columns(c)) => c.move_by(by),
         Some(Dialog::Order(o)) => o.move_by(by),
         Some(_) => {}
         None => match model.screen {
             Screen::Devices => devices::move_by(model, by),
             Screen::Settings => settings::move_by(model, by),
-            Screen::Experiment => experiment::move_by(model, by),
+            Screen::Experiment => match &mut model.course {
+                Some(course) => course.scroll(by, size, model.ascii),
+                None => experiment::move_by(model, by),
+            },
             Screen::Workload => match &mut model.run {
                 Some(run) => run.scroll(by, size),
                 None => workload::move_by(model, by),

@@ -19,6 +19,8 @@ pub enum Row {
     Preset,
     /// What is set of it.
     Set,
+    /// What it uses.
+    Target,
     /// What decides.
     Metric,
     /// The smallest difference that matters.
@@ -34,8 +36,17 @@ pub enum Row {
 }
 
 /// The rows below those of the settings.
-const STEPS: [Row; 8] =
-    [Row::Preset, Row::Set, Row::Metric, Row::Margin, Row::Trial, Row::Blocks, Row::LeadIns, Row::Control];
+const STEPS: [Row; 9] = [
+    Row::Preset,
+    Row::Set,
+    Row::Target,
+    Row::Metric,
+    Row::Margin,
+    Row::Trial,
+    Row::Blocks,
+    Row::LeadIns,
+    Row::Control,
+];
 /// Percentages that stepping visits.
 const MARGINS: [f64; 8] = [0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
 /// Seconds that stepping visits.
@@ -109,12 +120,19 @@ pub fn toggle(model: &mut Model) -> Result<(), String> {
     model.experiment.switch(name, level)
 }
 
-/// Takes a typed level, which is switched on, or what is set of the workload.
+/// Takes a typed level, which is switched on, what is set of the workload, or what it uses.
 ///
 /// # Errors
 /// Why it is neither.
 pub fn take_text(model: &mut Model, what: &'static str, text: &str) -> Result<(), String> {
     let text = clean(text.trim().as_bytes());
+    if what == "target" {
+        if !text.is_empty() && !text.starts_with('/') {
+            return Err("a path begins with /".to_owned());
+        }
+        model.experiment.target = text;
+        return Ok(());
+    }
     if what == "set" {
         let preset = model.workload.presets.get(model.experiment.preset).map(|p| p.name.clone());
         assemble(&preset.unwrap_or_default(), text.split_whitespace()).map_err(|e| e.to_string())?;
@@ -174,7 +192,7 @@ impl super::ExperimentScreen {
             Row::Blocks => self.blocks = next(&BLOCKS, |b| *b == self.blocks, forward),
             Row::LeadIns => self.lead_ins = !self.lead_ins,
             Row::Control => self.control = !self.control,
-            Row::Setting(_) | Row::Set => {}
+            Row::Setting(_) | Row::Set | Row::Target => {}
         }
     }
 }

@@ -1,8 +1,12 @@
 //! Screen 4: what is to be compared, chosen among the settings of the device and the presets; the design that follows from
 //! it, and why there is none.
 
+mod asking;
+pub mod course;
 mod form;
+pub mod start;
 
+pub use asking::{Kind, asked, command, designed, weaknesses, words};
 pub use form::{Row, can_change, move_by, rows, take_text};
 
 use std::collections::BTreeMap;
@@ -10,20 +14,17 @@ use std::collections::BTreeMap;
 use crate::app::actions::ActionId;
 use crate::app::dialogs::Dialog;
 use crate::app::dialogs::edit::{EditDialog, Purpose};
-use crate::app::dialogs::explain::Explanation;
 use crate::app::fleet::Entry;
 use crate::app::model::Model;
-use crate::experiment::asked::{self, Asked, Designed};
-use crate::experiment::cells;
 use crate::experiment::design::Blocks;
 use crate::experiment::metric::Metric;
-use crate::experiment::weak::{self, Surroundings, Weak};
-use crate::experiment::{estimate, limits};
+use crate::experiment::limits;
+use crate::stats::splitmix64::SplitMix64;
 use crate::sys::device::DeviceId;
-use crate::sys::queue::QueueState;
+use crate::sys::name::KernelName;
 use crate::tuning::catalogue::{self, Legal};
 
-use super::devices;
+use super::devices::{self, Chosen};
 
 /// Settings that are offered as factors, those that matter most first.
 const OFFERED: [&str; 8] = [
@@ -44,6 +45,8 @@ const NEIGHBOURS: usize = 3;
 pub struct ExperimentScreen {
     /// The device; None until one was chosen.
     pub device: Option<DeviceId>,
+    /// What the workload reads: the device, or the partition that was chosen.
+    pub reads: Option<KernelName>,
     /// The row under the cursor.
     pub row: usize,
     /// The level under the cursor, in the row of a setting.
@@ -56,6 +59,8 @@ pub struct ExperimentScreen {
     pub preset: usize,
     /// What is set of it, with spaces between.
     pub set: String,
+    /// What it uses, if not the device: a path; empty if it is the device.
+    pub target: String,
     /// What decides; None for what fits the workload.
     pub metric: Option<Metric>,
     /// Percent.
@@ -68,24 +73,29 @@ pub struct ExperimentScreen {
     pub lead_ins: bool,
     /// Also cells that should make no difference.
     pub control: bool,
+    /// Of the order of blocks and of the workload's places; a new one for each experiment.
+    pub seed: u64,
 }
 
 impl Default for ExperimentScreen {
     fn default() -> Self {
         Self {
             device: None,
+            reads: None,
             row: 0,
             level: 0,
             on: BTreeMap::new(),
             typed: BTreeMap::new(),
             preset: 0,
             set: String::new(),
+            target: String::new(),
             metric: None,
             margin: limits::MARGIN * 100.0,
             trial: limits::TRIAL.as_secs(),
             blocks: Blocks::Adaptive,
             lead_ins: true,
             control: false,
+            seed: 1,
         }
     }
 }
@@ -99,9 +109,20 @@ pub fn entry(model: &Model) -> Option<&Entry> {
 /// Takes the device that is chosen in the list. What was chosen for another device is forgotten.
 pub fn open(model: &mut Model) {
     let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone()) else { return };
+    let reads = match &model.devices.chosen {
+        Some(Chosen::Partition(_, name)) => name.clone(),
+        _ => id.name.clone(),
+    };
     if !model.experiment.device.as_ref().is_some_and(|d| d.same_device(&id)) {
-        model.experiment = ExperimentScreen { device: Some(id), ..ExperimentScreen::default() };
+        let seed = seed(model);
+        model.experiment = ExperimentScreen { device: Some(id), seed, ..ExperimentScreen::default() };
     }
+    model.experiment.reads = Some(reads);
+}
+
+/// A seed that nobody chose: from the clock, short enough to be typed again.
+fn seed(model: &Model) -> u64 {
+    SplitMix64::new(model.now.0).next_u64() % 1_000_000
 }
 
 /// The settings that are offered, each with the reason if it can not be varied.
@@ -151,118 +172,6 @@ pub fn levels(model: &Model, name: &str) -> Vec<String> {
     once
 }
 
-/// The levels of a setting that are on, the baseline first: the present one if it is among them.
-fn in_order(on: &[String], queue: &QueueState, name: &str) -> Vec<String> {
-    let now = queue.effective(name);
-    let mut levels = on.to_vec();
-    levels.sort_by_key(|l| Some(l) != now.as_ref());
-    levels
-}
-
-/// What is asked by the form; None without a device whose queue is known, or without presets.
-#[must_use]
-pub fn asked(model: &Model) -> Option<Asked> {
-    let e = &model.experiment;
-    let entry = entry(model)?;
-    let queue = entry.queue.as_ref()?;
-    let preset = model.workload.presets.get(e.preset)?;
-    let varied = offered(model).into_iter().filter_map(|(name, why)| {
-        let on = e.on.get(name).filter(|on| on.len() > 1 && why.is_none())?;
-        Some(format!("{name}={}", in_order(on, queue, name).join(",")))
-    });
-    let factors: Vec<String> = varied.collect();
-    Some(Asked {
-        together: factors.len() > 1,
-        factors,
-        set: e.set.split_whitespace().map(str::to_owned).collect(),
-        metric: e.metric,
-        margin: Some(e.margin / 100.0),
-        trial: Some(std::time::Duration::from_secs(e.trial)),
-        blocks: e.blocks,
-        lead_ins: e.lead_ins,
-        control: e.control,
-        ..Asked::new(&entry.device.name().kernel(), &preset.name, 1)
-    })
-}
-
-/// The design of what is asked.
-///
-/// # Errors
-/// What is missing or wrong.
-pub fn designed(model: &Model) -> Result<Designed, String> {
-    let Some(entry) = entry(model) else { return Err("choose a device on screen 1".to_owned()) };
-    let name = entry.device.name();
-    if !entry.live() {
-        return Err(format!("{name} is gone"));
-    }
-    let Some(queue) = &entry.queue else { return Err(format!("{name} is being read")) };
-    let Some(asked) = asked(model) else { return Err("there are no presets".to_owned()) };
-    if asked.factors.is_empty() {
-        return Err("nothing varies yet: switch on two levels of a setting with Space".to_owned());
-    }
-    asked::design(&asked, queue).map_err(|e| e.to_string())
-}
-
-/// What is weak about the workload of a design.
-#[must_use]
-pub fn weaknesses(model: &Model, designed: &Designed) -> Vec<Weak> {
-    let d = &designed.design;
-    let Some(baseline) = d.cells.first() else { return Vec::new() };
-    let Ok(jobs) = cells::jobs(&d.factors, baseline, &d.workload) else { return Vec::new() };
-    let of = entry(model);
-    let on = Surroundings {
-        span: of.map(|e| e.device.size),
-        depth: of.and_then(|e| e.queue.as_ref()?.number("nr_requests")),
-        ..Surroundings::default()
-    };
-    weak::named(&jobs, d.trial, &on)
-}
-
-/// The same as a command for a shell.
-#[must_use]
-pub fn command(asked: &Asked) -> String {
-    let mut words = vec!["blktune ab".to_owned(), asked.device.clone()];
-    words.extend(asked.factors.iter().map(|f| format!("--factor {}", quoted(f))));
-    words.push(format!("--job {}", asked.job));
-    words.extend(asked.set.iter().map(|s| format!("--set {}", quoted(s))));
-    if asked.together {
-        words.push("--together".to_owned());
-    }
-    if let Some(metric) = asked.metric {
-        words.push(format!("--metric {}", metric.word()));
-    }
-    if let Some(margin) = asked.margin.filter(|m| (m - limits::MARGIN).abs() > 1e-9) {
-        words.push(format!("--margin {}%", margin * 100.0));
-    }
-    if let Some(trial) = asked.trial.filter(|t| *t != limits::TRIAL) {
-        words.push(format!("--trial {}s", trial.as_secs()));
-    }
-    if let Blocks::Fixed(n) = asked.blocks {
-        words.push(format!("--blocks {n}"));
-    }
-    words.extend((!asked.lead_ins).then(|| "--no-lead-in".to_owned()));
-    words.extend(asked.control.then(|| "--control".to_owned()));
-    words.join(" ")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=,%+:".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
-/// The whole plan, to be read before it starts.
-fn plan(model: &Model) -> Option<Explanation> {
-    let designed = designed(model).ok()?;
-    let asked = asked(model)?;
-    let mut paragraphs = estimate::what_will_happen(&designed.design);
-    paragraphs.extend(designed.merged.iter().cloned());
-    paragraphs.extend(designed.refusal());
-    paragraphs.extend(weaknesses(model, &designed).into_iter().map(|w| format!("Weak: {}.", w.text)));
-    paragraphs.push(command(&asked));
-    Some(Explanation { title: format!("Experiment on {}", designed.design.device), paragraphs })
-}
-
 /// Does what a key of this screen means.
 pub fn act(model: &mut Model, id: ActionId) {
     match id {
@@ -273,23 +182,24 @@ pub fn act(model: &mut Model, id: ActionId) {
         }
         ActionId::LevelNext | ActionId::LevelPrevious => form::step(model, id == ActionId::LevelNext),
         ActionId::TypeLevel => model.dialogs.extend(typed(model).map(Dialog::Edit)),
-        ActionId::ReviewPlan => model.dialogs.extend(plan(model).map(Dialog::Explain)),
         _ => {}
     }
 }
 
-/// The dialog that types a level, or what is set of the workload.
+/// The dialog that types a level, what is set of the workload, or what it uses.
 fn typed(model: &Model) -> Option<EditDialog> {
+    let e = &model.experiment;
     let (what, hint, text) = match form::row(model)? {
         Row::Setting(name) => {
             let rows = catalogue::rows(entry(model)?.queue.as_ref()?, None);
             let legal = rows.into_iter().find(|r| r.name == name)?.legal_text;
             (name, format!("legal: {legal}"), String::new())
         }
-        Row::Set => (
-            "set",
-            "KEY=VALUE with spaces between, as in bs=4k direct=0".to_owned(),
-            model.experiment.set.clone(),
+        Row::Set => ("set", "KEY=VALUE with spaces between, as in bs=4k direct=0".to_owned(), e.set.clone()),
+        Row::Target => (
+            "target",
+            "a directory, where a scratch file is made and removed; a file or a partition that is only read; nothing for the device".to_owned(),
+            e.target.clone(),
         ),
         _ => return None,
     };
