@@ -124,20 +124,11 @@ pub enum Message {
     /// The run ended: with figures, or with the reason why there are none.
     RunFinished(Result<Box<TrialResult>, String>),
     /// The experiment begins: what can be known before its first trial.
-    ExperimentBegan {
-        /// The whole device whose settings are varied.
-        device: DeviceId,
-        /// Where its record is; None if none is kept, and then `notes` say why.
-        record: Option<PathBuf>,
-        /// What is weak about the workload.
-        weak: Vec<Weak>,
-        /// What else is to be known, in sentences.
-        notes: Vec<String>,
-    },
+    ExperimentBegan(Box<ExperimentBeginning>),
     /// What happened in the experiment, in the order of time.
     Experiment(Box<Event>),
     /// How far the trial is that goes on; before [`Message::ExperimentBegan`], how far the scratch file is written.
-    ExperimentProgress(Progress),
+    ExperimentProgress(Box<Progress>),
     /// What follows from the trials so far: after each block, and at each look. Made between trials, never while one is
     /// measured.
     ExperimentAnalysis(Box<Analysis>),
@@ -145,6 +136,19 @@ pub enum Message {
     ExperimentEnded(Result<Box<ExperimentEnd>, NotBegun>),
     /// Something to be said: shown in the status line and kept in the messages.
     Notice(Level, String),
+}
+
+/// What can be known of an experiment before its first trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExperimentBeginning {
+    /// The whole device whose settings are varied.
+    pub device: DeviceId,
+    /// Where its record is; None if none is kept, and then `notes` say why.
+    pub record: Option<PathBuf>,
+    /// What is weak about the workload.
+    pub weak: Vec<Weak>,
+    /// What else is to be known, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// An experiment that has ended.
@@ -158,7 +162,7 @@ pub struct ExperimentEnd {
     pub analysis: Analysis,
     /// Settings that could not be put back, in sentences; empty in ordinary endings.
     pub not_restored: Vec<String>,
-    /// What else is to be known, in sentences: those of [`Message::ExperimentBegan`] and what came since.
+    /// What else is to be known, in sentences: those of [`ExperimentBeginning`] and what came since.
     pub notes: Vec<String>,
     /// Where its record is; None if none was kept.
     pub record: Option<PathBuf>,

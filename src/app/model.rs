@@ -154,7 +154,7 @@ pub struct Model {
     /// The run, going or ended.
     pub run: Option<Run>,
     /// The experiment, going or ended.
-    pub course: Option<Course>,
+    pub course: Option<Box<Course>>,
     /// The line above the footer.
     pub status: Option<Status>,
     /// The program was asked to end.
@@ -195,6 +195,12 @@ impl Model {
             Rights::ReadOnly(why) => Some(why),
             Rights::Unknown | Rights::Write => None,
         }
+    }
+
+    /// Whether an experiment goes on.
+    #[must_use]
+    pub fn experimenting(&self) -> bool {
+        self.course.as_ref().is_some_and(|c| c.going())
     }
 
     /// The moment at which something is seen now. On a record the clock of this host says nothing.

@@ -4,7 +4,7 @@ use crate::sys::name::KernelName;
 use crate::units::Nanos;
 
 use super::actions::{self, ActionId, Place};
-use super::dialogs::back::{self, BackDialog};
+use super::dialogs::back;
 use super::dialogs::changes::ChangesDialog;
 use super::dialogs::columns::{self, ColumnsDialog};
 use super::dialogs::leave::Choice;
@@ -15,7 +15,6 @@ use super::message::{Level, Message};
 use super::model::{Model, Rights, STATUS_STAYS, Screen};
 use super::outcome;
 use super::purpose::Purpose;
-use super::screens::experiment::course::Course;
 use super::screens::{devices, experiment, settings, workload};
 use super::{filter, layout, look, run::Run};
 
@@ -129,24 +128,12 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
             }
         }
         Message::RunFinished(result) => outcome::run_done(model, result),
-        Message::ExperimentBegan { record, weak, notes } => {
-            if let Some(course) = model.course.as_mut().filter(|c| c.going()) {
-                course.begin(record, weak, notes);
-            }
-        }
-        Message::Experiment(event) => outcome::in_experiment(model, *event),
-        Message::ExperimentProgress(p) => {
-            if let Some(course) = model.course.as_mut().filter(|c| c.going()) {
-                course.take_progress(p);
-            }
-        }
-        Message::ExperimentAnalysis(analysis) => {
-            if let Some(course) = model.course.as_mut().filter(|c| c.going()) {
-                course.analysis = Some(analysis);
-            }
-        }
-        Message::ExperimentEnded(result) => outcome::experiment_done(model, result),
         Message::Notice(level, text) => model.say(level, text),
+        message @ (Message::ExperimentBegan(_)
+        | Message::Experiment(_)
+        | Message::ExperimentProgress(_)
+        | Message::ExperimentAnalysis(_)
+        | Message::ExperimentEnded(_)) => experiment::told::take(model, message),
         // Both were taken before.
         Message::Key(_) | Message::Tick { .. } => {}
     }
@@ -241,14 +228,8 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::ReviewChanges => return review(model, Purpose::Apply),
         ActionId::ReviewUndo => return review(model, Purpose::Undo),
         ActionId::ReviewRedo => return review(model, Purpose::Redo),
-        ActionId::GoBack => {
-            let device = settings::subject(model).map(|e| e.device.id.clone());
-            model.dialogs.extend(device.map(|d| Dialog::Back(BackDialog::new(d))));
-        }
-        ActionId::Confirm => {
-            let device = settings::subject(model).map(|e| e.device.id.clone());
-            return device.map(|device| Effect::Confirm { device }).into_iter().collect();
-        }
+        ActionId::GoBack => back::open(model),
+        ActionId::Confirm => return settings::confirm(model),
         ActionId::Hold => {
             if let Some(Dialog::Changes(c)) = model.dialogs.last_mut() {
                 c.toggle_hold();
@@ -262,13 +243,7 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::ResetField => workload::reset(model),
         ActionId::StopRun | ActionId::StopExperiment => ask_to_stop(model, false),
         ActionId::CloseResult => model.run = None,
-        ActionId::Write => {
-            let rights = model.read_only().map(str::to_owned);
-            let now = model.now;
-            if let Some(Dialog::Changes(c)) = model.dialogs.last_mut() {
-                return c.write(&mut model.fleet, rights.as_deref(), now);
-            }
-        }
+        ActionId::Write => return write(model),
         ActionId::GiveUp => {
             let now = model.now;
             if let Some(Dialog::Changes(c)) = model.dialogs.pop() {
@@ -289,12 +264,12 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::ToggleLevel
         | ActionId::LevelNext
         | ActionId::LevelPrevious
-        | ActionId::TypeLevel => experiment::act(model, id),
-        ActionId::ReviewPlan => experiment::start::review(model, experiment::Kind::Levels),
-        ActionId::Calibrate => experiment::start::review(model, experiment::Kind::Calibration),
-        ActionId::StartExperiment => return experiment::start::start(model),
-        ActionId::KeepCell => experiment::keep::keep(model),
-        ActionId::CloseExperiment => experiment::close(model),
+        | ActionId::TypeLevel
+        | ActionId::ReviewPlan
+        | ActionId::Calibrate
+        | ActionId::StartExperiment
+        | ActionId::KeepCell
+        | ActionId::CloseExperiment => return experiment::act(model, id),
         ActionId::GoSettings => {}
         ActionId::GoWorkload => model.screen = Screen::Workload,
         ActionId::GoMessages => {
@@ -330,6 +305,16 @@ fn open_experiment(model: &mut Model) -> Vec<Effect> {
     device.map(|id| Effect::ReadQueue(id.name.clone())).into_iter().collect()
 }
 
+/// Enter in the diff.
+fn write(model: &mut Model) -> Vec<Effect> {
+    let rights = model.read_only().map(str::to_owned);
+    let now = model.now;
+    match model.dialogs.last_mut() {
+        Some(Dialog::Changes(c)) => c.write(&mut model.fleet, rights.as_deref(), now),
+        _ => Vec::new(),
+    }
+}
+
 /// Opens the diff of the device that is meant.
 fn review(model: &mut Model, purpose: Purpose) -> Vec<Effect> {
     let Some(device) = settings::subject(model).map(|e| e.device.id.clone()) else { return Vec::new() };
@@ -354,7 +339,7 @@ fn ask_to_stop(model: &mut Model, quit: bool) {
 /// Leaves, or asks first while a run goes on. Asked already, the answer is taken as given.
 fn quit(model: &mut Model) -> Vec<Effect> {
     let run = model.run.as_ref().is_some_and(Run::going);
-    let course = model.course.as_ref().is_some_and(Course::going);
+    let course = model.experimenting();
     let asked = model.dialogs.iter().any(|d| matches!(d, Dialog::Leave { quit: true, .. }));
     if (run || course) && !asked {
         ask_to_stop(model, true);
@@ -490,6 +475,8 @@ fn watch(model: &Model, height: usize) -> Vec<KernelName> {
         .map(|e| e.device.name().clone())
         .collect();
     names.extend(settings::entry(model).filter(|e| e.live()).map(|e| e.device.name().clone()));
+    let compared = experiment::entry(model).filter(|e| e.live() && model.screen == Screen::Experiment);
+    names.extend(compared.map(|e| e.device.name().clone()));
     let rows = devices::rows(&model.fleet, &model.devices);
     for row in rows.iter().skip(model.devices.top).take(height) {
         if let devices::Row::Device { entry, .. } = row

@@ -119,14 +119,13 @@ impl Outside {
                 let why = NotBegun::Refused(self.why_not());
                 self.tell(Message::ExperimentEnded(Err(why)));
             }
-            Effect::StopExperiment => {}
             Effect::Replay(order) => {
                 // A source that has ended takes no orders, and was told of by its thread.
                 let _ = self.replay.as_ref().map(|orders| orders.send(order));
             }
             Effect::SaveView(view) => self.view.save(view),
-            // The loop ends on it and does not pass it on.
-            Effect::Quit => {}
+            // The loop ends on leaving and does not pass it on; an experiment never began.
+            Effect::Quit | Effect::StopExperiment => {}
         }
     }
 

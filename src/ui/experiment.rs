@@ -4,11 +4,12 @@ use ratatui::layout::Rect;
 
 use crate::app::layout;
 use crate::app::model::Model;
-use crate::app::screens::experiment::{self, Row};
+use crate::app::screens::experiment::{self, Kind, Row};
 use crate::app::screens::scrolled;
 use crate::config::theme::Role;
 use crate::experiment::design::Blocks;
 use crate::experiment::estimate;
+use crate::sys::name::KernelName;
 
 use super::text::{Pen, Piece, cut, left, piece, wrap};
 
@@ -19,7 +20,9 @@ const BELOW: u16 = 6;
 
 pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let name = experiment::entry(model).map_or_else(|| "no device".to_owned(), |e| e.device.name().kernel());
-    let heading = format!("COMPARE TWO CELLS ON {name}");
+    let reads = model.experiment.reads.as_ref().map(KernelName::kernel).filter(|r| *r != name);
+    let reads = reads.map(|r| format!(", READING {r}")).unwrap_or_default();
+    let heading = format!("COMPARE TWO CELLS ON {name}{reads}");
     pen.put(area.x + 1, area.y, area.width, &heading, Role::Heading);
     let rows = experiment::rows(model);
     let count = u16::try_from(rows.len()).unwrap_or(u16::MAX);
@@ -27,6 +30,10 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let height = usize::from(form.height.saturating_sub(1));
     let at = model.experiment.row.min(rows.len().saturating_sub(1));
     let top = scrolled(0, at, rows.len(), height);
+    if height < rows.len() {
+        let shown = format!("{} to {} of {} ", top + 1, top + height, rows.len());
+        pen.line_right(Rect { height: 1, ..area }, area.x + 40, &[piece(Role::Muted, shown)]);
+    }
     for (y, (i, row)) in (form.y + 1..form.bottom()).zip(rows.iter().enumerate().skip(top)) {
         draw_row(model, pen, Rect { y, height: 1, ..form }, *row, i == at);
     }
@@ -78,7 +85,9 @@ fn value(model: &Model, row: Row) -> (&'static str, String) {
         }
         Row::Set if e.set.is_empty() => ("set", "nothing".to_owned()),
         Row::Set => ("set", e.set.clone()),
-        Row::Metric => match (e.metric, experiment::designed(model)) {
+        Row::Target if !e.target.is_empty() => ("target", e.target.clone()),
+        Row::Target => ("target", "the device itself, which is only read".to_owned()),
+        Row::Metric => match (e.metric, experiment::designed(model, Kind::Levels)) {
             (Some(m), _) => ("metric", m.word().to_owned()),
             (None, Ok(d)) => ("metric", format!("{}, as fits the workload", d.design.metric.word())),
             (None, Err(_)) => ("metric", "as fits the workload".to_owned()),
@@ -99,12 +108,12 @@ fn draw_below(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let width = usize::from(area.width).saturating_sub(2);
     let mut lines: Vec<(Role, String)> = Vec::new();
     let mut say = |role: Role, text: &str| lines.extend(wrap(text, width).into_iter().map(|l| (role, l)));
-    match experiment::designed(model) {
+    match experiment::designed(model, Kind::Levels) {
         Err(why) => say(Role::Muted, &format!("{why}.")),
         Ok(designed) => {
             let cells: Vec<&str> = designed.design.cells.iter().map(|c| c.name.as_str()).collect();
             let time = estimate::estimate(&designed.design).words();
-            say(Role::Text, &format!("2 cells: {}; {time}. Enter: the plan", cells.join(" against ")));
+            say(Role::Text, &format!("2 cells: {}; {time}. Enter: plan and start", cells.join(" against ")));
             for text in designed.refusal().iter().chain(&designed.merged) {
                 say(Role::Warning, text);
             }

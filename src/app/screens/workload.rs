@@ -5,16 +5,15 @@ use crate::trial::foreground;
 use crate::units::Bytes;
 use crate::workload::job::{EngineKind, Job};
 
-use crate::app::dialogs::{Busied, Dialog};
 use crate::app::dialogs::edit::{EditDialog, Purpose};
 use crate::app::dialogs::explain::Explanation;
+use crate::app::dialogs::{Busied, Dialog};
 use crate::app::effect::{Effect, RunTarget};
 use crate::app::fleet::Entry;
 use crate::app::model::{Model, PresetRow};
 use crate::app::run::Run;
 
 use super::devices::{self, Chosen};
-use super::experiment::course::Course;
 use super::fields::{self, Field, Place, Row, promises, sentence};
 
 /// The state of the screen.
@@ -259,7 +258,7 @@ pub fn can_use(model: &Model) -> Result<(), String> {
         Row::Start if model.run.as_ref().is_some_and(Run::going) => {
             Err("a run is going on already".to_owned())
         }
-        Row::Start if model.course.as_ref().is_some_and(Course::going) => {
+        Row::Start if model.experimenting() => {
             Err("an experiment is going on; a run would spoil its trials".to_owned())
         }
         Row::Start => match w.contradiction() {
@@ -364,7 +363,7 @@ pub fn io_of_others(entry: &Entry, what: &str) -> Option<String> {
 pub fn start(model: &mut Model, busy_ok: bool) -> Vec<Effect> {
     let jobs = model.workload.jobs.clone();
     let going = model.run.as_ref().is_some_and(Run::going);
-    let going = going || model.course.as_ref().is_some_and(Course::going);
+    let going = going || model.experimenting();
     if going || jobs.is_empty() || model.workload.contradiction().is_some() {
         return Vec::new();
     }

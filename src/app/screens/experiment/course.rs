@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::app::effect::ExperimentOrder;
-use crate::app::message::{ExperimentEnd, NotBegun};
+use crate::app::entries::furthest;
+use crate::app::layout;
+use crate::app::message::{ExperimentBeginning, ExperimentEnd, NotBegun};
 use crate::experiment::analysis::Analysis;
 use crate::experiment::design::Design;
 use crate::experiment::estimate::{looks_of, trial_time};
@@ -14,6 +16,8 @@ use crate::experiment::trial::{PlannedTrial, Role, Trial};
 use crate::experiment::weak::Weak;
 use crate::units::Nanos;
 use crate::workload::live::{self, Progress};
+
+use super::report;
 
 /// Trials of a block, its lead-in not counted.
 const IN_BLOCK: usize = 4;
@@ -116,6 +120,22 @@ impl Course {
         names.join(" against ")
     }
 
+    /// It begins.
+    pub fn begin(&mut self, beginning: ExperimentBeginning) {
+        self.begun = true;
+        self.record = beginning.record;
+        self.weak = beginning.weak;
+        self.notes = beginning.notes;
+        self.progress = None;
+    }
+
+    /// Scrolls on a screen of this size.
+    pub fn scroll(&mut self, by: isize, (width, height): (u16, u16), ascii: bool) {
+        let room = layout::experiment(width, height, self.going()).1.height;
+        let last = furthest(&report::entries(self, width, ascii), width, room);
+        self.top = self.top.saturating_add_signed(by).min(last);
+    }
+
     /// Takes in what happened.
     pub fn take(&mut self, event: Event) {
         match event {
@@ -140,14 +160,11 @@ impl Course {
             }
             Event::Look { blocks, decided, last } => self.look = Some((blocks, !decided && !last)),
             // Settings are told by the end, steadiness by its notes.
-            Event::Began { .. } | Event::Preconditioned { .. } | Event::PutBack { .. } | Event::Ended { .. } => {
-            }
+            Event::Began { .. }
+            | Event::Preconditioned { .. }
+            | Event::PutBack { .. }
+            | Event::Ended { .. } => {}
         }
-    }
-
-    /// Takes in how far the trial is, or before the first the scratch file.
-    pub fn take_progress(&mut self, p: Progress) {
-        self.progress = Some(p);
     }
 }
 
@@ -251,7 +268,9 @@ impl Course {
             each.saturating_mul(u32::try_from(trials).unwrap_or(u32::MAX)).saturating_sub(self.in_trial())
         };
         // Trials until so many blocks are complete.
-        let until = |look: usize| (BASELINE_TRIALS - before) + (look - blocks.min(look)) * in_block - run.min(in_block);
+        let until = |look: usize| {
+            (BASELINE_TRIALS - before) + (look - blocks.min(look)) * in_block - run.min(in_block)
+        };
         let next = looks.iter().copied().find(|l| *l > blocks).filter(|_| !over);
         let left = if over { 0 } else { until(last.max(blocks)) };
         #[allow(clippy::cast_precision_loss)] // shares of a bar

@@ -69,7 +69,7 @@ pub fn rows(model: &Model) -> Vec<Row> {
 
 /// The row under the cursor.
 #[must_use]
-pub fn row(model: &Model) -> Option<Row> {
+pub(super) fn row(model: &Model) -> Option<Row> {
     let rows = rows(model);
     rows.get(model.experiment.row.min(rows.len().saturating_sub(1))).copied()
 }
@@ -93,7 +93,7 @@ pub fn can_change(model: &Model) -> Result<(), String> {
 }
 
 /// To the next or previous level of a setting, or value of another row.
-pub fn step(model: &mut Model, forward: bool) {
+pub(super) fn step(model: &mut Model, forward: bool) {
     let presets = model.workload.presets.len();
     match row(model) {
         Some(Row::Setting(name)) => {
@@ -110,7 +110,7 @@ pub fn step(model: &mut Model, forward: bool) {
 ///
 /// # Errors
 /// A third level.
-pub fn toggle(model: &mut Model) -> Result<(), String> {
+pub(super) fn toggle(model: &mut Model) -> Result<(), String> {
     let Some(Row::Setting(name)) = row(model) else {
         step(model, true);
         return Ok(());

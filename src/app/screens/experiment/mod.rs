@@ -4,7 +4,10 @@
 mod asking;
 pub mod course;
 mod form;
+pub mod keep;
+pub mod report;
 pub mod start;
+pub mod told;
 
 pub use asking::{Kind, asked, command, designed, weaknesses, words};
 pub use form::{Row, can_change, move_by, rows, take_text};
@@ -14,11 +17,12 @@ use std::collections::BTreeMap;
 use crate::app::actions::ActionId;
 use crate::app::dialogs::Dialog;
 use crate::app::dialogs::edit::{EditDialog, Purpose};
+use crate::app::effect::Effect;
 use crate::app::fleet::Entry;
 use crate::app::model::Model;
 use crate::experiment::design::Blocks;
-use crate::experiment::metric::Metric;
 use crate::experiment::limits;
+use crate::experiment::metric::Metric;
 use crate::stats::splitmix64::SplitMix64;
 use crate::sys::device::DeviceId;
 use crate::sys::name::KernelName;
@@ -106,8 +110,12 @@ pub fn entry(model: &Model) -> Option<&Entry> {
     model.fleet.get(model.experiment.device.as_ref()?)
 }
 
-/// Takes the device that is chosen in the list. What was chosen for another device is forgotten.
+/// Takes the device that is chosen in the list. What was chosen for another device is forgotten; not while an experiment or
+/// its result is shown, since the form is where it came from.
 pub fn open(model: &mut Model) {
+    if model.course.is_some() {
+        return;
+    }
     let Some(id) = devices::chosen_device(model).map(|e| e.device.id.clone()) else { return };
     let reads = match &model.devices.chosen {
         Some(Chosen::Partition(_, name)) => name.clone(),
@@ -118,6 +126,13 @@ pub fn open(model: &mut Model) {
         model.experiment = ExperimentScreen { device: Some(id), seed, ..ExperimentScreen::default() };
     }
     model.experiment.reads = Some(reads);
+}
+
+/// Closes the result: back to the form, with everything as it was but for the seed, so that the same again is another
+/// experiment.
+pub fn close(model: &mut Model) {
+    model.course = None;
+    model.experiment.seed = seed(model);
 }
 
 /// A seed that nobody chose: from the clock, short enough to be typed again.
@@ -173,7 +188,7 @@ pub fn levels(model: &Model, name: &str) -> Vec<String> {
 }
 
 /// Does what a key of this screen means.
-pub fn act(model: &mut Model, id: ActionId) {
+pub fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
     match id {
         ActionId::ToggleLevel => {
             if let Err(why) = form::toggle(model) {
@@ -182,8 +197,14 @@ pub fn act(model: &mut Model, id: ActionId) {
         }
         ActionId::LevelNext | ActionId::LevelPrevious => form::step(model, id == ActionId::LevelNext),
         ActionId::TypeLevel => model.dialogs.extend(typed(model).map(Dialog::Edit)),
+        ActionId::ReviewPlan => start::review(model, Kind::Levels),
+        ActionId::Calibrate => start::review(model, Kind::Calibration),
+        ActionId::StartExperiment => return start::start(model),
+        ActionId::KeepCell => keep::keep(model),
+        ActionId::CloseExperiment => close(model),
         _ => {}
     }
+    Vec::new()
 }
 
 /// The dialog that types a level, what is set of the workload, or what it uses.

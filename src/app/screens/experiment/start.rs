@@ -50,7 +50,7 @@ fn may_order(model: &Model, order: &ExperimentOrder) -> Result<(), String> {
     if model.run.as_ref().is_some_and(Run::going) {
         return Err("a run is going on; an experiment would measure it, too".to_owned());
     }
-    if model.course.as_ref().is_some_and(Course::going) {
+    if model.experimenting() {
         return Err("an experiment is going on already".to_owned());
     }
     let Some(entry) = model.fleet.get(&order.device).filter(|e| e.live()) else {
@@ -102,6 +102,6 @@ pub fn order(model: &mut Model, mut order: Box<ExperimentOrder>, busy_ok: bool) 
     if busy_ok {
         order.command.push("--busy-ok".to_owned());
     }
-    model.course = Some(Course::new(order.clone(), model.now));
+    model.course = Some(Box::new(Course::new(order.clone(), model.now)));
     vec![Effect::StartExperiment(order)]
 }
