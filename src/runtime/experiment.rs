@@ -14,8 +14,9 @@ pub use self::target::{jobs_of_all, no_place, weaknesses};
 
 use super::kernel_bench::KernelBench;
 use crate::clock::{Clock, SystemClock};
-use crate::experiment::analysis::{self, Analysis, Circumstances};
+use crate::experiment::analysis::{self, Analysis};
 use crate::experiment::asked::Designed;
+use crate::experiment::circumstances::Circumstances;
 use crate::experiment::conductor::Conductor;
 use crate::experiment::design::FactorKind;
 use crate::experiment::drive;
