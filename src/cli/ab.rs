@@ -170,8 +170,12 @@ fn show_plan(p: &Prepared, root: &SysRoot, as_json: bool) -> CommandResult {
             plan,
         });
     }
-    let lines: Vec<String> =
-        no_place.map(|no| format!("refused: {no}")).into_iter().chain(plan::lines(designed, &weak, plan)).map(|l| format!("{l}\n")).collect();
+    let lines: Vec<String> = no_place
+        .map(|no| format!("refused: {no}"))
+        .into_iter()
+        .chain(plan::lines(designed, &weak, plan))
+        .map(|l| format!("{l}\n"))
+        .collect();
     output::text(&lines.concat())
 }
 

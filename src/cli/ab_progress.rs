@@ -54,7 +54,8 @@ impl Teller {
                 if plan.role == Role::Precondition {
                     // How many there will be is not known.
                     self.trials += 1;
-                    self.now = format!("round {} of at most {MOST_ROUNDS}, until it is steady: ", plan.number);
+                    self.now =
+                        format!("round {} of at most {MOST_ROUNDS}, until it is steady: ", plan.number);
                     return None;
                 }
                 self.count(plan);

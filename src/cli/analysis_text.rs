@@ -24,8 +24,11 @@ pub(super) fn of(analysis: &Analysis) -> String {
     }
     // What makes the primary metric not valid is said once, and holds for all of them.
     let invalid = analysis.comparisons.iter().any(|c| c.primary && c.verdict == Verdict::Invalid);
-    let others: Vec<&Comparison> =
-        analysis.comparisons.iter().filter(|c| !c.primary && !(invalid && c.verdict == Verdict::Invalid)).collect();
+    let others: Vec<&Comparison> = analysis
+        .comparisons
+        .iter()
+        .filter(|c| !(c.primary || invalid && c.verdict == Verdict::Invalid))
+        .collect();
     if !others.is_empty() {
         text.push_str("\nThe other metrics:\n");
         for c in others {

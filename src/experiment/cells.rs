@@ -78,7 +78,8 @@ pub fn cells(factors: &[Factor], together: bool) -> Result<Vec<Cell>, CellsError
     }
     let cell = |level: usize| {
         let levels: Vec<String> = factors.iter().filter_map(|f| f.levels.get(level).cloned()).collect();
-        let names: Vec<String> = factors.iter().zip(&levels).map(|(f, level)| named(&f.name, level)).collect();
+        let names: Vec<String> =
+            factors.iter().zip(&levels).map(|(f, level)| named(&f.name, level)).collect();
         Cell { name: names.join(" + "), levels }
     };
     Ok(vec![cell(0), cell(1)])

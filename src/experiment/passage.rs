@@ -166,14 +166,8 @@ impl Way {
     fn compare(&self, engine: Bytes, device: Bytes) -> Option<Difference> {
         let over = device.0.saturating_sub(engine.0).saturating_sub(self.more.0);
         let short = engine.0.saturating_sub(device.0);
-        let of = |limit| Difference {
-            engine: engine.0,
-            device: device.0,
-            limit,
-            more: self.more.0,
-            short,
-            over,
-        };
+        let of =
+            |limit| Difference { engine: engine.0, device: device.0, limit, more: self.more.0, short, over };
         self.limit.map(of)
     }
 }

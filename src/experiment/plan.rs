@@ -23,7 +23,10 @@ pub fn lines(designed: &Designed, weak: &[Weak], schedule: &[PlannedTrial]) -> V
     let looks = looks_of(design);
     let mut at = Duration::ZERO;
     if let (fewest @ 1.., most) = rounds(design) {
-        lines.push(format!("  {}       {fewest} to {most} rounds of the workload, until it is steady", clock(at)));
+        lines.push(format!(
+            "  {}       {fewest} to {most} rounds of the workload, until it is steady",
+            clock(at)
+        ));
         at = trial_time(design).saturating_mul(u32::try_from(fewest).unwrap_or(u32::MAX));
     }
     let mut block = None;

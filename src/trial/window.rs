@@ -118,6 +118,7 @@ impl<'a, 'p> Window<'a, 'p> {
 }
 
 /// What may be in flight, and so on one side of an edge only, when the window opens behind a ramp.
+#[must_use]
 pub fn at_edges(jobs: &[Job]) -> u64 {
     let in_flight = |j: &Job| j.bs.0 * u64::from(j.depth_in_use()) * u64::from(j.numjobs);
     if jobs.iter().any(|j| !j.ramp.is_zero()) { jobs.iter().map(in_flight).sum() } else { 0 }
