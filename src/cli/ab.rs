@@ -22,7 +22,7 @@ use crate::config::view::state_dir;
 use crate::experiment::analysis::{Analysis, analyse};
 use crate::experiment::asked::Designed;
 use crate::experiment::conductor::Conductor;
-use crate::experiment::design::{Design, FactorKind};
+use crate::experiment::design::{Design, FactorKind, Isolation};
 use crate::experiment::drive::{self, Conducted};
 use crate::experiment::estimate::block_time;
 use crate::experiment::event::{Ending, Event};
@@ -120,6 +120,13 @@ fn go_on(dir: &Path, root: &SysRoot) -> Result<Prepared, Failure> {
         )));
     }
     let design = record.manifest.design.clone();
+    if design.isolation == Isolation::Sequence {
+        return Err(Failure::Usage(format!(
+            "{}: bare writes in sequence can not go on: the settings were put back when it ended, and its trials build upon one \
+             another: start a new one",
+            crate::sys::attr::clean(dir.as_os_str().as_encoded_bytes())
+        )));
+    }
     let device = resolve(root, &design.device)?;
     let state = QueueState::read(root, &device.id.name);
     let plan = schedule::whole(&design);
@@ -217,7 +224,7 @@ fn conduct(args: &AbArgs, root: &SysRoot, prepared: &Prepared, stop: &Arc<Atomic
             notes.push(format!("the record is not complete: {e}"));
         }
     };
-    let mut conductor = Conductor::resume(design.clone(), bench.start().clone(), prepared.done.clone());
+    let mut conductor = Conductor::resume(design.clone(), bench.found(), prepared.done.clone());
     let done = drive::conduct(&mut conductor, &mut bench, &SystemClock, stop, &mut hear);
     let (mut not_restored, said) = bench.close(stop.load(Ordering::Relaxed));
     not_restored.extend(done.not_restored.iter().cloned());

@@ -10,7 +10,8 @@ use crate::tuning::change::Change;
 use crate::workload::job::Job;
 
 use super::analysis::Circumstances;
-use super::bench::{BenchError, Measured};
+use super::bench::{BenchError, Found, Measured};
+use super::carried;
 use super::cell_state::{CellStates, mismatches};
 use super::design::{Design, FactorKind, Isolation};
 use super::estimate::looks_of;
@@ -111,16 +112,17 @@ pub struct Conductor {
 }
 
 impl Conductor {
-    /// Begins an experiment on a queue that reads `start`.
+    /// Begins an experiment on a device that was found so.
     #[must_use]
-    pub fn new(design: Design, start: QueueState) -> Self {
-        Self::resume(design, start, Vec::new())
+    pub fn new(design: Design, found: Found) -> Self {
+        Self::resume(design, found, Vec::new())
     }
 
     /// Goes on with an experiment of which these trials were done, in the order of time. Finished valid blocks count; an
     /// unfinished one is repeated with a new lead-in. The record must hold a design that is unchanged.
     #[must_use]
-    pub fn resume(design: Design, start: QueueState, done: Vec<Trial>) -> Self {
+    pub fn resume(design: Design, found: Found, done: Vec<Trial>) -> Self {
+        let Found { settings: start, id, size } = found;
         let names = start.attributes.keys().map(|n| (n.clone(), start.effective(n))).collect();
         let attempts = look::attempts(&done);
         let valid = attempts.iter().filter(|a| a.complete && !a.void).count();
@@ -133,7 +135,7 @@ impl Conductor {
             looks: looks_of(&design),
             cells: CellStates::new(&design, start),
             first: vec![None; design.cells.len() + 1],
-            expected: Expected::default(),
+            expected: Expected { settings: QueueState::default(), id, size },
             stage: if writes { Stage::Precondition } else { Stage::Before },
             pending: VecDeque::new(),
             steps: VecDeque::new(),
@@ -154,11 +156,7 @@ impl Conductor {
             trials: done,
             design,
         };
-        if this.looks.last().is_some_and(|last| this.valid >= *last)
-            || this.looks.contains(&this.valid) && look::decided(&this.design, &this.trials)
-        {
-            this.block_done();
-        }
+        this.look();
         this
     }
 
@@ -195,7 +193,8 @@ impl Conductor {
         let cut = |e: &Ending| matches!(e, Ending::Stopped | Ending::Gone | Ending::Broken);
         let mut remarks = self.notes.clone();
         remarks.extend(gate::remarks(&self.trials, &self.design.cells));
-        Circumstances { invalid, stopped: ending.is_some_and(|(e, _)| cut(e)), remarks }
+        let carried_over = carried::said(&self.trials);
+        Circumstances { invalid, carried_over, stopped: ending.is_some_and(|(e, _)| cut(e)), remarks }
     }
 
     /// The step that is to be done now; the same until it is told what came of it.
@@ -271,7 +270,7 @@ impl Conductor {
                     Ending::Decided => format!("decided at {} blocks", self.valid),
                     _ => format!("all {} blocks were run", self.valid),
                 };
-                self.ending = Some((ending, reason));
+                self.finish(ending, reason);
             }
             Stage::Before if void > FEWEST_REPEATS => self.end(
                 Ending::Invalid,
@@ -281,13 +280,19 @@ impl Conductor {
                 self.notes.push(format!(
                     "whether the device came back to its starting performance is not known: {void} trials after the last block were void; the last: {reason}"
                 ));
-                self.ending = Some((ending, format!("{} blocks were run", self.valid)));
+                self.finish(ending, format!("{} blocks were run", self.valid));
             }
             _ => {
                 let attempt = u32::try_from(void).unwrap_or(u32::MAX).saturating_add(1);
                 self.start(schedule::outside(role, self.number.saturating_add(1), attempt));
             }
         }
+    }
+
+    /// It has run to its end. Nothing follows from it if cells did not stay what they were.
+    fn finish(&mut self, ending: Ending, reason: String) {
+        let carried = carried::said(&self.trials).map(|why| (Ending::Invalid, why));
+        self.ending = Some(carried.unwrap_or((ending, reason)));
     }
 
     /// Rounds of a workload that writes, until the last five are steady.
@@ -368,10 +373,9 @@ impl Conductor {
     fn measured(&mut self, measured: Measured, began_s: f64) {
         let Some(current) = self.current.take() else { return };
         self.expected.settings = current.settings;
-        let findings = gate::judge(&measured, &self.expected, self.design.metric);
-        let id = measured.id.clone();
-        self.expected.id = self.expected.id.take().or(id);
-        self.expected.size = self.expected.size.or(measured.size);
+        let mut findings = gate::judge(&measured, &self.expected, self.design.metric);
+        let void = findings.iter().any(|f| f.voids);
+        findings.extend(self.carried(&current.plan).filter(|_| !void));
         let gone = findings.iter().find(|f| f.gate == Gate::G8).map(|f| f.text.clone());
         let trial = Trial {
             plan: current.plan,
@@ -383,7 +387,7 @@ impl Conductor {
             findings,
             warnings: measured.warnings,
         };
-        if !trial.void() {
+        if !void {
             let at = trial.plan.cell.unwrap_or(self.design.cells.len());
             if let Some(first) = self.first.get_mut(at).filter(|f| f.is_none()) {
                 *first = Some(self.expected.settings.clone());
@@ -393,6 +397,17 @@ impl Conductor {
         if let Some(text) = gone {
             self.end(Ending::Gone, text);
         }
+    }
+
+    /// What a trial of a sequence of bare writes took over from those before it.
+    fn carried(&self, plan: &PlannedTrial) -> Option<Finding> {
+        if self.design.isolation != Isolation::Sequence {
+            return None;
+        }
+        let first = self.first.get(plan.cell.unwrap_or(self.design.cells.len()))?.as_ref()?;
+        let cell = plan.cell.and_then(|c| self.design.cells.get(c));
+        let name = cell.map_or("the settings that were found", |c| c.name.as_str());
+        carried::finding(name, first, &self.expected.settings, plan.number)
     }
 
     /// The trial that is under way is void without having been measured.
@@ -482,18 +497,23 @@ impl Conductor {
         Some(format!("every setting reads the same in {} and in {}", name(0), name(1)))
     }
 
-    /// A block is valid: judge it if this is a look, and go on or not.
+    /// A block is valid.
     fn block_done(&mut self) {
         self.block = u32::try_from(self.valid).unwrap_or(u32::MAX).saturating_add(1);
         self.attempt = 1;
-        if !self.looks.contains(&self.valid) {
-            if matches!(self.stage, Stage::After(_)) {
-                self.stage = Stage::Blocks;
-            }
+        self.look();
+    }
+
+    /// Judges what there is, if this is a look, and goes on to what comes after the last block or not.
+    fn look(&mut self) {
+        let enough = self.looks.last().is_some_and(|last| self.valid >= *last);
+        if !enough && !self.looks.contains(&self.valid) {
             return;
         }
-        let decided = look::decided(&self.design, &self.trials);
-        let last = self.looks.last() == Some(&self.valid);
+        let carried = carried::said(&self.trials).is_some();
+        let decided = !carried && look::decided(&self.design, &self.trials);
+        // No further block would make it valid.
+        let last = carried || enough;
         self.events.push(Event::Look { blocks: self.valid, decided, last });
         if decided || last {
             self.stage = Stage::After(if decided { Ending::Decided } else { Ending::Finished });

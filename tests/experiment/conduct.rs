@@ -3,12 +3,12 @@
 use blktune::experiment::bench::BenchError;
 use blktune::experiment::conductor::Conductor;
 use blktune::experiment::event::{Ending, Event};
-use blktune::experiment::trial::Role;
+use blktune::experiment::trial::{Role, Trial};
 use blktune::tuning::control::QueueControl as _;
 
 use super::made::{Made, Nature, go_on, question, run};
 
-const QUIET: Nature = Nature { noise: 0.01, effect: 0.0, drift: 0.0, latch: 0.0, carry: 0.0, first: 0.0 };
+const QUIET: Nature = Nature { noise: 0.01, ..Nature::SAME };
 
 #[test]
 fn stopped_at_any_event_settings_are_back_and_finished_trials_kept() {
@@ -99,7 +99,7 @@ fn a_device_that_goes_away_ends_it_and_finished_blocks_are_gone_on_with() {
     // Three before, two blocks of five, and two of the third.
     assert_eq!(conductor.trials().len(), 15);
     let mut bench = Made::new(QUIET, 2);
-    let mut resumed = Conductor::resume(design, bench.start.clone(), conductor.trials().to_vec());
+    let mut resumed = Conductor::resume(design, bench.found(), conductor.trials().to_vec());
     let (conducted, _) = go_on(&mut resumed, &mut bench, None);
     assert_eq!(conducted.ending, Ending::Decided);
     let next = &resumed.trials()[15].plan;
@@ -116,4 +116,48 @@ fn a_workload_that_writes_gets_at_most_25_rounds_to_become_steady() {
         let said = conductor.circumstances().remarks.iter().any(|r| r.contains("not steady after 25"));
         assert_eq!(said, !steady);
     }
+}
+
+#[test]
+fn a_device_replaced_before_the_first_trial_is_seen() {
+    type Replace = fn(&mut Made);
+    let cases: [(Replace, &str); 2] =
+        [(|b| b.id.diskseq = Some(8), "another device"), (|b| b.size.0 /= 2, "its size changed")];
+    for (replace, part) in cases {
+        let mut bench = Made::new(QUIET, 1);
+        let mut conductor = Conductor::new(question("randread-4k", 42, |_| {}), bench.found());
+        replace(&mut bench);
+        let (conducted, _) = go_on(&mut conductor, &mut bench, None);
+        assert_eq!((conducted.ending, bench.put_back), (Ending::Gone, 1), "{conducted:?}");
+        assert!(conducted.reason.contains(part), "{}", conducted.reason);
+        let [only] = conductor.trials() else { panic!("it went on: {}", conductor.trials().len()) };
+        assert!(only.void());
+    }
+}
+
+#[test]
+fn what_was_looked_at_before_an_interruption_is_judged_once_more_and_no_more() {
+    let design = question("randread-4k", 42, |_| {});
+    let mut bench = Made::new(QUIET, 1);
+    let (whole, ..) = run(design.clone(), &mut bench, None);
+    // Up to the last trial of the sixth block: decided, and only the way back is left.
+    let blocks = |t: &&Trial| t.plan.role != Role::BaselineAfter;
+    let done: Vec<Trial> = whole.trials().iter().filter(blocks).cloned().collect();
+    let mut bench = Made::new(QUIET, 2);
+    let mut resumed = Conductor::resume(design.clone(), bench.found(), done.clone());
+    let (conducted, events) = go_on(&mut resumed, &mut bench, None);
+    assert_eq!(conducted.ending, Ending::Decided);
+    let looks = events.iter().filter(|e| matches!(e, Event::Look { decided: true, .. })).count();
+    assert_eq!((looks, resumed.trials().len()), (1, done.len() + 3));
+    // A look that left it open: the attempt at the block after it counts on.
+    let mut bench = Made::new(Nature { noise: 0.2, ..QUIET }, 3);
+    let mut open = Conductor::new(design.clone(), bench.found());
+    let (_, events) = go_on(&mut open, &mut bench, None);
+    assert!(events.contains(&Event::Look { blocks: 6, decided: false, last: false }), "too quiet");
+    let cut = open.trials().iter().position(|t| t.plan.block == Some(7)).unwrap() + 2;
+    let mut resumed = Conductor::resume(design, bench.found(), open.trials()[..cut].to_vec());
+    let (_, events) = go_on(&mut resumed, &mut bench, None);
+    let looks = events.iter().filter(|e| matches!(e, Event::Look { blocks: 6, .. })).count();
+    let next = &resumed.trials()[cut].plan;
+    assert_eq!((looks, next.block, next.attempt), (1, Some(7), 2));
 }

@@ -13,4 +13,5 @@ mod conduct;
 mod gates;
 mod made;
 mod schedule;
+mod sequence;
 mod simulation;

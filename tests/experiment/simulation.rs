@@ -42,7 +42,7 @@ enum Limit {
     Least(usize),
 }
 
-const QUIET: Nature = Nature { noise: 0.01, effect: 0.0, drift: 0.0, latch: 0.0, carry: 0.0, first: 0.0 };
+const QUIET: Nature = Nature { noise: 0.01, ..Nature::SAME };
 /// Natural logarithms of 1.05, 1.08 and 0.7.
 const FIVE: f64 = 0.048_790_164;
 const EIGHT: f64 = 0.076_961_041;
