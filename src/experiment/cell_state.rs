@@ -49,6 +49,12 @@ impl CellStates {
         cell.and_then(|c| self.levels.get(c)).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether a cell is the settings that were found.
+    #[must_use]
+    pub fn as_found(&self, cell: usize) -> bool {
+        differing(self.levels(Some(cell)), &self.start).is_empty()
+    }
+
     /// What is written for a trial of that cell, None for the settings that were found, on a queue that reads `now`.
     #[must_use]
     pub fn writes(&self, cell: Option<usize>, now: &QueueState) -> Writes {

@@ -465,22 +465,38 @@ impl Conductor {
         self.attempt = self.attempt.saturating_add(1);
     }
 
-    /// That only trials of one cell fail, in words.
+    /// That only trials of one cell fail, in words. A lead-in counts: it is a trial of its cell like any other, held to the
+    /// same gates, and of a cell that always fails nothing but lead-ins may ever run. The other cell must have been tried as
+    /// often, or nothing is known of it; trials of the settings that were found are trials of the cell that has them.
     fn follows(&self) -> Option<String> {
-        let mut of_cell = vec![0_usize; self.design.cells.len()];
-        for t in self.trials.iter().filter(|t| t.plan.block.is_some() && t.void()) {
-            if let Some(n) = t.plan.cell.and_then(|c| of_cell.get_mut(c)) {
-                *n += 1;
-            }
-        }
-        let failing: Vec<usize> = (0..of_cell.len()).filter(|c| of_cell[*c] > 0).collect();
+        let cells = 0..self.design.cells.len();
+        let of = |cell: usize, void: bool| {
+            let own = |t: &&Trial| {
+                t.plan.cell == Some(cell) || t.plan.cell.is_none() && !void && self.ran_as_found(cell)
+            };
+            self.trials.iter().filter(own).filter(|t| t.void() == void).count()
+        };
+        let failing: Vec<usize> = cells.clone().filter(|c| of(*c, true) > 0).collect();
         let [only] = failing[..] else { return None };
-        (of_cell[only] >= FOLLOWS).then(|| {
+        let others_hold = cells.filter(|c| *c != only).all(|c| of(c, false) >= FOLLOWS);
+        let void = of(only, true);
+        (void >= FOLLOWS && others_hold).then(|| {
             format!(
-                "failures follow one cell: {} trials of {} were void and none of the other",
-                of_cell[only], self.design.cells[only].name
+                "failures follow one cell: {void} trials of {} were void and none of the other",
+                self.design.cells[only].name
             )
         })
+    }
+
+    /// Whether trials outside of blocks are trials of this cell: it has the settings that were found, and the workload of
+    /// the first cell.
+    fn ran_as_found(&self, cell: usize) -> bool {
+        let workload = |cell: usize| -> Vec<&String> {
+            let levels = self.design.cells.get(cell).map_or(&[][..], |c| &c.levels[..]);
+            let each = self.design.factors.iter().zip(levels);
+            each.filter(|(f, _)| f.kind == FactorKind::Workload).map(|(_, level)| level).collect()
+        };
+        self.cells.as_found(cell) && workload(cell) == workload(0)
     }
 
     /// That the kernel makes the same of both cells, in words, once both were tried.

@@ -3,10 +3,12 @@
 use blktune::experiment::bench::BenchError;
 use blktune::experiment::conductor::Conductor;
 use blktune::experiment::event::{Ending, Event};
+use blktune::experiment::schedule::order_of;
 use blktune::experiment::trial::{Role, Trial};
+use blktune::stats::block::Order;
 use blktune::tuning::control::QueueControl as _;
 
-use super::made::{Made, Nature, go_on, question, run};
+use super::made::{Made, Nature, Spoil, go_on, question, run};
 
 const QUIET: Nature = Nature { noise: 0.01, ..Nature::SAME };
 
@@ -82,6 +84,36 @@ fn failures_of_one_cell_alone_are_no_accident() {
     assert_eq!(conducted.ending, Ending::Invalid);
     assert!(conducted.reason.contains("failures follow one cell: 3 trials of bfq"), "{}", conducted.reason);
     assert!(conductor.circumstances().invalid.is_some());
+    // The seed begins with the candidate, so nothing but its lead-ins ever ran, beside the settings that are the baseline's.
+    let void: Vec<Role> = conductor.trials().iter().filter(|t| t.void()).map(|t| t.plan.role).collect();
+    assert_eq!(void, [Role::LeadIn; 3]);
+}
+
+#[test]
+fn what_fails_in_the_cell_that_was_tried_alone_is_not_laid_at_its_door() {
+    // Neither cell is as found, and something fails every trial from the fourth on: the other cell never ran.
+    let design = question("randread-4k", 42, |a| a.factors = vec!["scheduler=mq-deadline,bfq".to_owned()]);
+    let failing = |from: usize| -> Spoil {
+        Box::new(move |n, _, m| {
+            m.errors = u64::from(n >= from);
+            Ok(())
+        })
+    };
+    let mut bench = Made::new(QUIET, 1);
+    bench.spoil = Some(failing(4));
+    let (_, conducted, _) = run(design.clone(), &mut bench, None);
+    assert_eq!(conducted.ending, Ending::Invalid);
+    assert!(conducted.reason.contains("4 blocks were void, more than 3"), "{}", conducted.reason);
+    // The baseline's lead-ins alone fail, after the very same settings held three times: no matter of the cell. Those trials
+    // speak for the other cell no more if it differs by its workload.
+    let seed = (0..).find(|seed| order_of(*seed, 1) == Order::Abba).unwrap();
+    for factor in ["scheduler=none,bfq", "bs=4k,8k"] {
+        let mut bench = Made::new(QUIET, 1);
+        bench.spoil = Some(failing(4));
+        let design = question("randread-4k", seed, |a| a.factors = vec![factor.to_owned()]);
+        let (_, conducted, _) = run(design, &mut bench, None);
+        assert!(conducted.reason.contains("4 blocks were void, more than 3"), "{}", conducted.reason);
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use blktune::clock::ManualClock;
 use blktune::experiment::asked::{Asked, design};
 use blktune::experiment::bench::{Bench, BenchError, Found, Measured, Moved, Passage};
 use blktune::experiment::conductor::Conductor;
-use blktune::experiment::design::Design;
+use blktune::experiment::design::{Design, Isolation};
 use blktune::experiment::drive::{Conducted, conduct};
 use blktune::experiment::event::Event;
 use blktune::experiment::metric::Metric;
@@ -49,7 +49,7 @@ impl Nature {
         Self { noise: 0.0, effect: 0.0, drift: 0.0, latch: 0.0, carry: 0.0, first: 0.0, read_ahead: 0.0 };
 }
 
-type Spoil = Box<dyn FnMut(usize, &FakeQueue, &mut Measured) -> Result<(), BenchError>>;
+pub(crate) type Spoil = Box<dyn FnMut(usize, &FakeQueue, &mut Measured) -> Result<(), BenchError>>;
 
 pub(crate) struct Made {
     pub(crate) queue: FakeQueue,
@@ -207,6 +207,15 @@ pub(crate) fn question(job: &str, seed: u64, change: impl FnOnce(&mut Asked)) ->
     let mut asked = Asked { factors, ..Asked::new("vdb", job, seed) };
     change(&mut asked);
     design(&asked, &FakeQueue::new().read()).unwrap().design
+}
+
+/// A flag that by itself changes nothing, under reads for which read-ahead is everything.
+pub(crate) fn rotational(seed: u64, isolation: Isolation) -> Design {
+    question("seqread-1m", seed, |a| {
+        a.factors = vec!["rotational=0,1".to_owned()];
+        a.set = vec!["direct=false".to_owned(), "bs=4k".to_owned()];
+        a.isolation = isolation;
+    })
 }
 
 /// Conducts to the end. `stop_at` is the event, counted from 0, at which it is told to stop.

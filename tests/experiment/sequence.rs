@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use blktune::experiment::analysis::{Analysis, analyse};
 use blktune::experiment::conductor::Conductor;
-use blktune::experiment::design::{Blocks, Design, Isolation};
+use blktune::experiment::design::{Blocks, Isolation};
 use blktune::experiment::event::{Ending, Event};
 use blktune::experiment::observation::{Question, from_trials};
 use blktune::experiment::order::Light;
@@ -16,20 +16,12 @@ use blktune::experiment::verdict::Verdict;
 use blktune::stats::block::Order;
 use blktune::tuning::control::QueueControl as _;
 
-use super::made::{Made, Nature, question, run};
+use super::made::{Made, Nature, question, rotational, run};
 
 /// A device on which read-ahead is everything.
 const RATCHET: Nature = Nature { noise: 0.005, read_ahead: 0.1, ..Nature::SAME };
 /// Nothing but noise.
 const QUIET: Nature = Nature { noise: 0.005, ..Nature::SAME };
-
-fn rotational(seed: u64, isolation: Isolation) -> Design {
-    question("seqread-1m", seed, |a| {
-        a.factors = vec!["rotational=0,1".to_owned()];
-        a.set = vec!["direct=false".to_owned(), "bs=4k".to_owned()];
-        a.isolation = isolation;
-    })
-}
 
 fn analysed(conductor: &Conductor) -> Analysis {
     let question = Question::of(conductor.design(), None);
