@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::config::view::View;
+use crate::experiment::asked::Designed;
 use crate::sys::device::DeviceId;
 use crate::sys::name::KernelName;
 use crate::tuning::change::Change;
@@ -78,12 +79,35 @@ pub enum Effect {
     },
     /// Stop the run; [`super::message::Message::RunFinished`] still comes.
     StopRun,
+    /// Start an experiment; answered with [`super::message::Message::ExperimentBegan`], its events, and
+    /// [`super::message::Message::ExperimentEnded`] at last, which is the only answer if it can not begin. Not while a run or
+    /// another experiment goes on.
+    StartExperiment(Box<ExperimentOrder>),
+    /// Stop the experiment and put its settings back; [`super::message::Message::ExperimentEnded`] still comes, with what
+    /// follows from the trials until then.
+    StopExperiment,
     /// Keep this for the next start; a notice comes if that fails.
     SaveView(View),
     /// To the source of a record, where the screen is on one; answered with [`super::message::Message::Replay`].
     Replay(ReplayOrder),
-    /// Leave. A run was stopped before, by an effect of its own.
+    /// Leave. A run or an experiment was stopped before, by an effect of its own.
     Quit,
+}
+
+/// An experiment that is to be conducted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExperimentOrder {
+    /// The whole device, whose settings are varied.
+    pub device: DeviceId,
+    /// What its trials read, unless the design names another target: the device itself, or a partition of it.
+    pub row: KernelName,
+    /// The design, and what there was to say of it.
+    pub designed: Designed,
+    /// The person was told that the device is busy with other people's I/O
+    /// ([`super::message::NotBegun::Busy`]), and started all the same.
+    pub busy_ok: bool,
+    /// The words of the command line that conducts the same experiment, without the program's name, for the record.
+    pub command: Vec<String>,
 }
 
 /// What a run uses.

@@ -1,7 +1,11 @@
 //! Everything that can happen to the screen. The runtime sends these; [`super::update::update`] digests them.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::experiment::analysis::Analysis;
+use crate::experiment::event::{Ending, Event};
+use crate::experiment::weak::Weak;
 use crate::sys::device::{Device, DeviceId};
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
@@ -119,8 +123,64 @@ pub enum Message {
     RunKernel(KernelFigures),
     /// The run ended: with figures, or with the reason why there are none.
     RunFinished(Result<Box<TrialResult>, String>),
+    /// The experiment begins: what can be known before its first trial.
+    ExperimentBegan(Box<ExperimentBeginning>),
+    /// What happened in the experiment, in the order of time.
+    Experiment(Box<Event>),
+    /// How far the trial is that goes on; before [`Message::ExperimentBegan`], how far the scratch file is written.
+    ExperimentProgress(Box<Progress>),
+    /// What follows from the trials so far: after each block, and at each look. Made between trials, never while one is
+    /// measured.
+    ExperimentAnalysis(Box<Analysis>),
+    /// The experiment ended, and its settings are back but for what it says; or it could not begin.
+    ExperimentEnded(Result<Box<ExperimentEnd>, NotBegun>),
     /// Something to be said: shown in the status line and kept in the messages.
     Notice(Level, String),
+}
+
+/// What can be known of an experiment before its first trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExperimentBeginning {
+    /// The whole device whose settings are varied.
+    pub device: DeviceId,
+    /// Where its record is; None if none is kept, and then `notes` say why.
+    pub record: Option<PathBuf>,
+    /// What is weak about the workload.
+    pub weak: Vec<Weak>,
+    /// What else is to be known, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// An experiment that has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExperimentEnd {
+    /// How.
+    pub ending: Ending,
+    /// Why, in a sentence's words.
+    pub reason: String,
+    /// What follows.
+    pub analysis: Analysis,
+    /// Settings that could not be put back, in sentences; empty in ordinary endings.
+    pub not_restored: Vec<String>,
+    /// What else is to be known, in sentences: those of [`ExperimentBeginning`] and what came since.
+    pub notes: Vec<String>,
+    /// Where its record is; None if none was kept.
+    pub record: Option<PathBuf>,
+}
+
+/// Why an experiment could not begin, in words. No setting was touched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotBegun {
+    /// Others use the device: whose I/O and how much. To start all the same there is
+    /// [`super::effect::ExperimentOrder::busy_ok`].
+    #[error("{0}")]
+    Busy(String),
+    /// Anything else: rights, a target that can not be opened, a device that is gone or locked.
+    #[error("{0}")]
+    Refused(String),
+    /// It was told to stop before it began.
+    #[error("stopped before it began; nothing was changed")]
+    Stopped,
 }
 
 /// A moment on the clocks that do not measure.

@@ -22,7 +22,8 @@ use super::{filter, layout, look, run::Run};
 #[must_use = "the effects are to be carried out"]
 pub fn update(model: &mut Model, message: Message) -> Vec<Effect> {
     // These come ten times a second and move no row.
-    let still = matches!(message, Message::RunProgress(_) | Message::RunKernel(_));
+    let still =
+        matches!(message, Message::RunProgress(_) | Message::RunKernel(_) | Message::ExperimentProgress(_));
     let mut effects = match message {
         Message::Key(key) => press(model, key),
         Message::Tick { now, wall } => {
@@ -128,8 +129,14 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
         }
         Message::RunFinished(result) => outcome::run_done(model, result),
         Message::Notice(level, text) => model.say(level, text),
-        // Both were taken before.
-        Message::Key(_) | Message::Tick { .. } => {}
+        // The first two were taken before; the others nobody on the screen asks for yet.
+        Message::Key(_)
+        | Message::Tick { .. }
+        | Message::ExperimentBegan(_)
+        | Message::Experiment(_)
+        | Message::ExperimentProgress(_)
+        | Message::ExperimentAnalysis(_)
+        | Message::ExperimentEnded(_) => {}
     }
     Vec::new()
 }

@@ -7,9 +7,11 @@ use serde::Serialize;
 
 use super::analysis_text;
 use crate::experiment::analysis::Analysis;
+use crate::experiment::design::Design;
 use crate::experiment::event::Ending;
 use crate::experiment::trial::{Gate, Trial};
 use crate::experiment::weak::Weak;
+use crate::runtime::experiment::Ended;
 
 /// What a gate found of a trial.
 #[derive(Serialize)]
@@ -22,20 +24,11 @@ pub(super) struct GateFound<'a> {
     text: &'a str,
 }
 
-/// An experiment that has ended.
-pub(super) struct Ended<'a> {
-    pub(super) analysis: &'a Analysis,
-    pub(super) trials: &'a [Trial],
-    pub(super) cell_names: Vec<&'a str>,
-    pub(super) device: &'a str,
-    pub(super) seed: u64,
-    pub(super) ending: Ending,
-    pub(super) reason: &'a str,
-    pub(super) restored: bool,
-    pub(super) not_restored: &'a [String],
-    pub(super) weak: &'a [Weak],
-    pub(super) notes: &'a [String],
-    pub(super) record: Option<&'a Path>,
+/// An experiment that has ended, and what it was.
+#[derive(Clone, Copy)]
+pub(super) struct Report<'a> {
+    pub(super) ended: &'a Ended,
+    pub(super) design: &'a Design,
 }
 
 /// The document. The fields of the analysis are at its top.
@@ -57,28 +50,29 @@ pub(super) struct Document<'a> {
     analysis: &'a Analysis,
 }
 
-impl<'a> Ended<'a> {
-    pub(super) fn document(&self) -> Document<'a> {
+impl<'a> Report<'a> {
+    pub(super) fn document(self) -> Document<'a> {
+        let Self { ended, design } = self;
         Document {
             schema: "blktune.ab/1",
-            device: self.device,
-            seed: self.seed,
-            ended: self.ending,
-            reason: self.reason,
-            interrupted: self.ending == Ending::Stopped,
-            restored: self.restored,
-            not_restored: self.not_restored,
+            device: &design.device,
+            seed: design.seed,
+            ended: ended.ending,
+            reason: &ended.reason,
+            interrupted: ended.ending == Ending::Stopped,
+            restored: ended.not_restored.is_empty(),
+            not_restored: &ended.not_restored,
             gates: self.gates(),
-            weak: self.weak,
-            notes: self.notes,
-            record: self.record.map(shown),
-            analysis: self.analysis,
+            weak: &ended.weak,
+            notes: &ended.notes,
+            record: ended.record.as_deref().map(shown),
+            analysis: &ended.analysis,
         }
     }
 
-    fn gates(&self) -> Vec<GateFound<'a>> {
-        let of = |t: &'a Trial| {
-            let cell = t.plan.cell.and_then(|c| self.cell_names.get(c).copied());
+    fn gates(self) -> Vec<GateFound<'a>> {
+        let of = move |t: &'a Trial| {
+            let cell = t.plan.cell.and_then(|c| self.design.cells.get(c)).map(|c| c.name.as_str());
             t.findings.iter().map(move |f| GateFound {
                 trial: t.plan.number,
                 block: t.plan.block,
@@ -88,33 +82,34 @@ impl<'a> Ended<'a> {
                 text: &f.text,
             })
         };
-        self.trials.iter().flat_map(of).collect()
+        self.ended.trials.iter().flat_map(of).collect()
     }
 
     /// The text for a person: what follows, then what it rests on.
-    pub(super) fn text(&self) -> String {
-        let mut out = analysis_text::of(self.analysis);
+    pub(super) fn text(self) -> String {
+        let ended = self.ended;
+        let mut out = analysis_text::of(&ended.analysis);
         let mut more = self.void_lines();
-        more.extend(self.weak.iter().map(|w| format!("weak: {}", w.text)));
-        more.extend(self.notes.iter().cloned());
+        more.extend(ended.weak.iter().map(|w| format!("weak: {}", w.text)));
+        more.extend(ended.notes.iter().cloned());
         // Writing to a String can not fail.
         for line in more {
             _ = writeln!(out, "  {line}");
         }
-        _ = writeln!(out, "\nEnded: {}.", self.reason);
-        if self.not_restored.is_empty() {
+        _ = writeln!(out, "\nEnded: {}.", ended.reason);
+        if ended.not_restored.is_empty() {
             out.push_str("Settings are as they were found.\n");
         }
-        for what in self.not_restored {
+        for what in &ended.not_restored {
             _ = writeln!(out, "Not put back: {what}");
         }
-        if let Some(record) = self.record {
+        if let Some(record) = &ended.record {
             _ = writeln!(out, "Record: {}", shown(record));
         }
         out
     }
 
-    fn void_lines(&self) -> Vec<String> {
+    fn void_lines(self) -> Vec<String> {
         let void = self.gates().into_iter().filter(|g| g.voids);
         void.map(|g| {
             format!(

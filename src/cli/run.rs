@@ -10,7 +10,7 @@ use super::outcome::{CommandResult, Failure};
 use super::output;
 use super::progress_line::ProgressLine;
 use super::run_text::describe;
-use super::target_arg::{Named, run_failure, stopped, target_failure};
+use super::workload_failure::{run_failure, stopped, target_failure};
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::trial::result::TrialResult;
@@ -19,6 +19,7 @@ use crate::workload::assemble::assemble;
 use crate::workload::guard::Arming;
 use crate::workload::job::Job;
 use crate::workload::live::Progress;
+use crate::workload::named::Named;
 use crate::workload::scratch;
 use crate::workload::target::{Target, TargetKind};
 
@@ -103,8 +104,12 @@ fn measure(
         let device = args.write_device.clone().or_else(|| sandbox.clone())?;
         Some(Target::armed(root, path, &Arming { device, destroy: args.destroy.clone() }))
     };
-    let named = Named { path, armed: &armed, arms: args.write_device.is_some(), own };
-    let target = named.open(root, jobs, &mut scratch)?;
+    if args.write_device.is_some() && !jobs.iter().any(|j| j.rw.writes()) {
+        return Err(Failure::Usage(
+            "--write-device arms a job that writes, and this one only reads".to_owned(),
+        ));
+    }
+    let target = Named { path, armed: &armed, own }.open(root, jobs, &mut scratch).map_err(target_failure)?;
     // What is wrong with the job on this target is said before anybody waits.
     for job in jobs {
         target.region(job).map_err(target_failure)?;

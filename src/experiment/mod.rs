@@ -11,6 +11,7 @@ pub mod calibration;
 mod carried;
 pub mod cell_state;
 pub mod cells;
+pub mod circumstances;
 pub mod conductor;
 pub mod design;
 pub mod drive;

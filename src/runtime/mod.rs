@@ -6,6 +6,7 @@ mod device_facts;
 mod devices;
 pub mod event;
 pub mod event_loop;
+pub mod experiment;
 pub mod hold;
 pub mod inbox;
 pub mod input;

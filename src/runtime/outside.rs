@@ -12,7 +12,7 @@ use super::replay::LOOKED_AT;
 use super::view_file::ViewFile;
 use super::watcher::{Ask, Asks};
 use crate::app::effect::Effect;
-use crate::app::message::{Level, Message};
+use crate::app::message::{Level, Message, NotBegun};
 use crate::app::replay::ReplayOrder;
 use crate::sys::root::SysRoot;
 
@@ -115,13 +115,17 @@ impl Outside {
                     run.stop();
                 }
             }
+            Effect::StartExperiment(_) => {
+                let why = NotBegun::Refused(self.why_not());
+                self.tell(Message::ExperimentEnded(Err(why)));
+            }
             Effect::Replay(order) => {
                 // A source that has ended takes no orders, and was told of by its thread.
                 let _ = self.replay.as_ref().map(|orders| orders.send(order));
             }
             Effect::SaveView(view) => self.view.save(view),
-            // The loop ends on it and does not pass it on.
-            Effect::Quit => {}
+            // The loop ends on leaving and does not pass it on; an experiment never began.
+            Effect::Quit | Effect::StopExperiment => {}
         }
     }
 

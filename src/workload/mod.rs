@@ -16,6 +16,7 @@ pub mod job;
 pub mod keys;
 pub mod ledger;
 pub mod live;
+pub mod named;
 pub mod outcome;
 pub mod pattern;
 pub mod permutation;

@@ -5,7 +5,8 @@
 use std::fmt::Write as _;
 use std::thread;
 
-use blktune::experiment::analysis::{Analysis, Circumstances, live};
+use blktune::experiment::analysis::{Analysis, live};
+use blktune::experiment::circumstances::Circumstances;
 use blktune::experiment::design::{Design, Isolation};
 use blktune::experiment::event::Ending;
 use blktune::experiment::observation::{Question, from_trials};
@@ -32,7 +33,7 @@ struct Case {
 }
 
 /// What is asked, by the seed.
-type Ask = fn(u64) -> Design;
+pub(crate) type Ask = fn(u64) -> Design;
 
 fn schedulers(seed: u64) -> Design {
     question("randread-4k", seed, |_| {})
@@ -117,6 +118,11 @@ fn cases() -> Vec<Case> {
             &[(Red, Least(SEEDS_ALL)), (Invalid, Least(SEEDS_ALL))],
         ),
     ]
+}
+
+/// All that is tried here, and what is asked of it.
+pub(crate) fn truths() -> Vec<(Nature, Ask)> {
+    cases().into_iter().map(|c| (c.nature, c.asked)).collect()
 }
 
 fn experiment(nature: Nature, design: Design, seed: u64) -> Analysis {

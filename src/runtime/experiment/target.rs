@@ -2,9 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use super::outcome::Failure;
-use super::progress_line::ProgressLine;
-use super::target_arg::{Named, run_failure, target_failure};
+use super::error::BeginError;
+use crate::experiment::cells::CellsError;
 use crate::experiment::design::Design;
 use crate::experiment::jobs::jobs_of;
 use crate::experiment::weak::{self, Surroundings, Weak};
@@ -17,17 +16,20 @@ use crate::sys::root::SysRoot;
 use crate::trial;
 use crate::units::{Bytes, Sectors};
 use crate::workload::job::Job;
+use crate::workload::live::Progress;
+use crate::workload::named::Named;
 use crate::workload::scratch;
 use crate::workload::target::{Target, TargetKind};
 
 /// The jobs of all cells, the baseline's first.
-pub(super) fn jobs_of_all(design: &Design) -> Result<Vec<Vec<Job>>, Failure> {
-    (0..design.cells.len())
-        .map(|cell| jobs_of(design, cell, 1).map_err(|e| Failure::Usage(e.to_string())))
-        .collect()
+///
+/// # Errors
+/// The workload of a cell can not be made.
+pub fn jobs_of_all(design: &Design) -> Result<Vec<Vec<Job>>, CellsError> {
+    (0..design.cells.len()).map(|cell| jobs_of(design, cell, 1)).collect()
 }
 
-/// Opens what the trials of all cells use: the row that was named, or what `--target` says. Once, so that all find the same
+/// Opens what the trials of all cells use: the row that was named, or the design's target. Once, so that all find the same
 /// places.
 ///
 /// # Errors
@@ -37,29 +39,23 @@ pub(super) fn open(
     design: &Design,
     row: &KernelName,
     stop: &AtomicBool,
-    line: &mut ProgressLine,
-) -> Result<Target, Failure> {
+    tell: &dyn Fn(&Progress),
+) -> Result<Target, BeginError> {
     let jobs: Vec<Job> = jobs_of_all(design)?.concat();
-    trial::check(root, &jobs).map_err(run_failure)?;
+    trial::check(root, &jobs)?;
     let node = SysRoot::node(row);
-    let name = row.kernel();
     let path = design.target.as_deref().unwrap_or(&node);
-    let mut scratch = || scratch::make(root, path, &jobs, stop, &mut |p| line.show(&p));
-    let named = Named { path, armed: &|| None, arms: false, own: false };
+    let mut scratch = || scratch::make(root, path, &jobs, stop, &mut |p| tell(&p));
     if let Some(job) = jobs.iter().find(|j| j.rw.writes())
         && let Ok(Some(target)) = Target::open(root, path)
         && target.kind == TargetKind::Device
     {
-        return Err(Failure::Unsafe(format!(
-            "{} (rw={}) writes, and an experiment writes to no device itself: give --target DIR, a directory on a file \
-             system of {name}, and a scratch file is made there",
-            job.name,
-            job.rw.word()
-        )));
+        let job = format!("{} (rw={})", job.name, job.rw.word());
+        return Err(BeginError::Writes { job, device: row.kernel() });
     }
-    let target = named.open(root, &jobs, &mut scratch)?;
+    let target = Named { path, armed: &|| None, own: false }.open(root, &jobs, &mut scratch)?;
     for job in &jobs {
-        target.region(job).map_err(target_failure)?;
+        target.region(job)?;
     }
     Ok(target)
 }
@@ -68,13 +64,13 @@ pub(super) fn open(
 ///
 /// # Errors
 /// The workload of a cell can not be made.
-pub(super) fn weaknesses(
+pub fn weaknesses(
     root: &SysRoot,
     design: &Design,
     whole: &KernelName,
     state: &QueueState,
     target: Option<&Target>,
-) -> Result<Vec<Weak>, Failure> {
+) -> Result<Vec<Weak>, CellsError> {
     let size = |name| attr::read_u64(&root.block(name).join("size")).map(|n| Sectors(n).bytes());
     let depth = Attachment::read(root, whole).queue_depth.map(u64::from);
     let (span, used): (Option<Bytes>, Option<KernelName>) = match target {
