@@ -3,12 +3,11 @@
 use blktune::experiment::bench::BenchError;
 use blktune::experiment::conductor::Conductor;
 use blktune::experiment::event::{Ending, Event};
-use blktune::experiment::schedule::order_of;
 use blktune::experiment::trial::{Role, Trial};
 use blktune::stats::block::Order;
 use blktune::tuning::control::QueueControl as _;
 
-use super::made::{Made, Nature, Spoil, go_on, question, run};
+use super::made::{Made, Nature, Spoil, first_block, go_on, question, run};
 
 const QUIET: Nature = Nature { noise: 0.01, ..Nature::SAME };
 
@@ -106,7 +105,7 @@ fn what_fails_in_the_cell_that_was_tried_alone_is_not_laid_at_its_door() {
     assert!(conducted.reason.contains("4 blocks were void, more than 3"), "{}", conducted.reason);
     // The baseline's lead-ins alone fail, after the very same settings held three times: no matter of the cell. Those trials
     // speak for the other cell no more if it differs by its workload.
-    let seed = (0..).find(|seed| order_of(*seed, 1) == Order::Abba).unwrap();
+    let seed = first_block(Order::Abba);
     for factor in ["scheduler=none,bfq", "bs=4k,8k"] {
         let mut bench = Made::new(QUIET, 1);
         bench.spoil = Some(failing(4));

@@ -12,6 +12,8 @@ use blktune::experiment::design::{Design, Isolation};
 use blktune::experiment::drive::{Conducted, conduct};
 use blktune::experiment::event::Event;
 use blktune::experiment::metric::Metric;
+use blktune::experiment::schedule::order_of;
+use blktune::stats::block::Order;
 use blktune::stats::splitmix64::SplitMix64;
 use blktune::sys::device::{DevNum, DeviceId};
 use blktune::sys::name::KernelName;
@@ -207,6 +209,11 @@ pub(crate) fn question(job: &str, seed: u64, change: impl FnOnce(&mut Asked)) ->
     let mut asked = Asked { factors, ..Asked::new("vdb", job, seed) };
     change(&mut asked);
     design(&asked, &FakeQueue::new().read()).unwrap().design
+}
+
+/// A seed whose first block is of that order.
+pub(crate) fn first_block(order: Order) -> u64 {
+    (0..64).find(|seed| order_of(*seed, 1) == order).unwrap()
 }
 
 /// A flag that by itself changes nothing, under reads for which read-ahead is everything.

@@ -10,7 +10,7 @@ use blktune::experiment::design::{Blocks, Cell, Isolation};
 use blktune::experiment::estimate::block_time;
 use blktune::experiment::event::{Ending, Event};
 use blktune::experiment::observation::{Measure, Observation, Question, from_trials};
-use blktune::experiment::schedule::{self, order_of};
+use blktune::experiment::schedule;
 use blktune::experiment::table::{Preamble, Table, write};
 use blktune::experiment::trial::Role;
 use blktune::record::reader::Record;
@@ -20,7 +20,7 @@ use blktune::stats::block::Order;
 use proptest::prelude::*;
 
 use super::experiment_record::manifest;
-use super::made::{Made, Nature, question, rotational, run};
+use super::made::{Made, Nature, first_block, question, rotational, run};
 use super::simulation::truths;
 
 /// What is said when it ends.
@@ -143,7 +143,7 @@ fn what_makes_it_invalid_and_what_is_remarked_is_in_both() {
     );
 
     // Stopped after a sequence of bare writes carried something over.
-    let seed = (0..).find(|seed| order_of(*seed, 1) == Order::Abba).unwrap();
+    let seed = first_block(Order::Abba);
     let mut bench = Made::new(Nature { noise: 0.01, ..Nature::default() }, 1);
     let (conductor, conducted, events) = run(rotational(seed, Isolation::Sequence), &mut bench, Some(70));
     assert_eq!(conducted.ending, Ending::Stopped);

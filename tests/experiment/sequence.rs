@@ -11,12 +11,12 @@ use blktune::experiment::event::{Ending, Event};
 use blktune::experiment::observation::{Question, from_trials};
 use blktune::experiment::order::Light;
 use blktune::experiment::schedule::order_of;
-use blktune::experiment::trial::{Gate, Role};
+use blktune::experiment::trial::{Gate, Role, Trial};
 use blktune::experiment::verdict::Verdict;
 use blktune::stats::block::Order;
 use blktune::tuning::control::QueueControl as _;
 
-use super::made::{Made, Nature, question, rotational, run};
+use super::made::{Made, Nature, first_block, question, rotational, run};
 
 /// A device on which read-ahead is everything.
 const RATCHET: Nature = Nature { noise: 0.005, read_ahead: 0.1, ..Nature::SAME };
@@ -30,7 +30,7 @@ fn analysed(conductor: &Conductor) -> Analysis {
 
 /// The seeds whose first block begins with the baseline, and with the candidate.
 fn either_first() -> [u64; 2] {
-    [Order::Abba, Order::Baab].map(|order| (0..).find(|seed| order_of(*seed, 1) == order).unwrap())
+    [Order::Abba, Order::Baab].map(first_block)
 }
 
 /// Read-ahead and the rotational flag in each trial, in the order of time.
@@ -73,7 +73,7 @@ fn in_sequence_a_ratchet_is_named_and_nothing_follows() {
         let of = |role| conductor.trials().iter().filter(move |t| t.plan.role == role);
         assert_eq!(of(Role::BaselineAfter).count(), 3, "{seed}");
         // Nothing is void: a ratchet is no accident. Each trial that it reached says so.
-        assert!(!conductor.trials().iter().any(|t| t.void()), "{seed}");
+        assert!(!conductor.trials().iter().any(Trial::void), "{seed}");
         for trial in of(Role::BaselineAfter) {
             let said = trial.findings.iter().find(|f| f.gate == Gate::G1).unwrap();
             assert!(!said.voids && said.text.contains("2560"), "{said:?}");
