@@ -8,6 +8,7 @@ pub mod back;
 pub mod columns;
 pub mod dialogs;
 pub mod effect;
+mod experimented;
 pub mod filter;
 pub mod fleet;
 pub mod key;
