@@ -7,7 +7,8 @@
 
 mod support;
 
-use blktune::experiment::analysis::{Analysis, Circumstances, analyse, live};
+use blktune::experiment::analysis::{Analysis, analyse, live};
+use blktune::experiment::circumstances::{Circumstances, Early};
 use blktune::experiment::order::Light;
 use blktune::experiment::table::Table;
 use blktune::experiment::verdict::Verdict;
@@ -248,7 +249,7 @@ fn what_was_stopped_is_judged_by_the_last_look() {
     let d = [0.00, 0.08, -0.02, 0.09, -0.03, 0.10, 0.05, 0.05];
     let table = Table::read(of_log_ratios(&d).as_bytes(), None).unwrap();
     let question = table.question(0.03, true);
-    let stopped = Circumstances { stopped: true, ..Circumstances::default() };
+    let stopped = Circumstances { early: Some(Early::Stopped), ..Circumstances::default() };
     let ended = analyse(&question, &table.observations, &stopped);
     let c = &ended.comparisons[0];
     assert_eq!((c.verdict, c.look, c.blocks, c.d.len()), (Verdict::Inconclusive, Some(6), 6, 8));
@@ -369,6 +370,19 @@ fn a_table_that_can_not_be_read_says_where_and_what() {
         ("block,position,cell,value,role\n1,1,A,5,warmup\n", "line 2: role warmup"),
         ("block,position,cell,value\n1,1,A,5\n", "only the cell A in it"),
         ("", "no column cell"),
+        ("block,position,cell,value,void\n1,1,A,5,maybe\n", "line 2: void maybe: it is yes"),
+        ("number,block,position,cell,value\n1,1,1,A,5\n1,1,2,B,5\n", "line 3: number 1 is that of another"),
+        ("number,block,position,cell,value\n1,1,1,A,5\n,1,2,B,5\n", "line 3: no number"),
+        ("# blktune.trials/1\n# margin: 99%\ncell,value\n", "line 2: margin: 99%: it is from 0.5% to 50%"),
+        ("# blktune.trials/1\n# blocks: few\ncell,value\n", "line 2: blocks few: not a whole number"),
+        ("# blktune.trials/1\n# ended: badly\ncell,value\n", "line 2: ended: badly"),
+        ("# blktune.trials/1\n# cell: A\n# cell: A\ncell,value\n", "line 3: cell: A is there twice"),
+        (
+            "# blktune.trials/1\n# cell: A\n# cell: B\ncell,value\nC,5\n",
+            "line 5: cell C: it is none of those",
+        ),
+        ("# blktune.trials/1\n# cell: A\n# cell: B\nblock,value\n", "line 4: no column cell"),
+        ("# blktune.trials/1\n# cell: A\n# cell: B\ncell,value\n", "no trial in it"),
     ] {
         let (code, out, err) = command(&["--json"], text);
         assert_eq!((code, &*out), (Some(2), ""), "{text:?}");
@@ -378,6 +392,21 @@ fn a_table_that_can_not_be_read_says_where_and_what() {
     assert!(code == Some(2) && err.contains("no cell C: there are A, B"), "{err}");
     let (code, _, err) = command(&["--margin", "3,5%"], "");
     assert!(code == Some(2) && err.contains("decimal point"), "{err}");
+}
+
+#[test]
+fn options_go_over_what_the_table_says_and_other_comments_say_nothing() {
+    let rows = of_log_ratios(&[0.02, 0.021, 0.019, 0.02, 0.022, 0.018]);
+    let said = "# blktune.trials/1\n# device: sda\n# margin: 1%\n# blocks: 8\n# ended: stopped\n";
+    for (head, args, verdict) in [
+        (said, &[][..], "Preliminary (6 of 8 blocks); stopped by the user."),
+        (said, &["--adaptive"], "B is faster by at least 1 %"),
+        (said, &["--adaptive", "--margin", "3%"], "Equivalent within ±3 %"),
+        ("# margin: 1%\n# blocks: 8\n", &[], "Equivalent within ±3 %"),
+    ] {
+        let (code, out, err) = command(args, &format!("{head}{rows}"));
+        assert!(code == Some(0) && out.contains(verdict), "{args:?} {head}: {out}{err}");
+    }
 }
 
 #[test]
@@ -432,10 +461,10 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(rows in "(block,position,cell,value,role\n)?([0-9a-cA-C,.\"\\-]{0,12}\n){0,12}", raw: Vec<u8>) {
+    fn no_bytes_make_it_panic(rows in "(# blktune.trials/1\n(# (cell|margin|blocks|block_trials|block_s|seed|ended|remark|invalid): [0-9AB%.-]{0,4}\n){0,4})?(block,position,cell,value,role\n)?([0-9a-cA-C,.\"\\-]{0,12}\n){0,12}", raw: Vec<u8>) {
         for bytes in [rows.as_bytes(), &raw] {
             if let Ok(table) = Table::read(bytes, None) {
-                let _ = analyse(&table.question(0.03, false), &table.observations, &Circumstances::default());
+                let _ = analyse(&table.question(0.03, false), &table.observations, &table.circumstances());
             }
         }
     }

@@ -5,15 +5,19 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use blktune::experiment::event::{Ending, Event};
 use blktune::experiment::trial::Trial;
 use blktune::record::manifest::Manifest;
 use blktune::record::reader::Record;
 use blktune::record::summary::{Ended, Summary};
 use blktune::record::writer::Writer;
+use blktune::report::Report;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::blktune;
 use support::experiment_record::{files, manifest, plan, trial, void};
@@ -148,21 +152,111 @@ fn json_holds_the_whole_record() {
     }
 }
 
+/// A record of the first trials of an experiment that was killed.
+fn killed(dir: &Path, trials: usize) -> PathBuf {
+    let place = dir.join("record");
+    let mut writer = Writer::create(&place, &manifest("TESTDISK")).unwrap();
+    for p in plan().iter().take(trials) {
+        writer.event(&Event::TrialStarted { plan: p.clone() }).unwrap();
+        writer.trial(&trial(p), &json!({"total": {"ios": 1}})).unwrap();
+    }
+    place
+}
+
+fn cut(file: &Path, left: usize) {
+    std::fs::OpenOptions::new().write(true).open(file).unwrap().set_len(left as u64).unwrap();
+}
+
 #[test]
-fn a_record_that_was_cut_off_says_so_first() {
+fn a_record_that_was_cut_off_says_so_first_and_is_judged_by_what_is_there() {
     let dir = tempfile::tempdir().unwrap();
-    let place = write(dir.path(), &manifest("TESTDISK"), false);
+    let place = killed(dir.path(), 32);
     let trials = place.join("trials.jsonl");
-    let whole = std::fs::read(&trials).unwrap();
-    std::fs::write(&trials, &whole[..whole.len() - 9]).unwrap();
+    cut(&trials, std::fs::read(&trials).unwrap().len() - 9);
     let text = report(&place, &[]);
-    let head: Vec<&str> = text.lines().filter(|l| !l.is_empty()).take(4).collect();
+    let head: Vec<&str> = text.lines().filter(|l| !l.is_empty()).take(5).collect();
     assert!(head[1].contains("cut off") && head[1].contains("31 of 32"), "{head:?}");
     assert!(head[2].contains("The last line of trials.jsonl was cut off"), "{head:?}");
-    assert!(head[3].contains("No verdict"), "{head:?}");
+    assert!(head[3].starts_with("**mq-deadline is faster by at least 3 %: +5.0 % (95 % CI "), "{head:?}");
+    assert!(head[4].contains("judged from the trials that are"), "{head:?}");
     assert!(text.contains("blktune restore"), "what may still be held is said");
     let document: Value = serde_json::from_str(&report(&place, &["--format", "json"])).unwrap();
     assert_eq!((document["cut_off"].clone(), document["summary"].clone()), (json!(true), Value::Null));
+    assert_eq!((document["judged_now"].clone(), document["no_verdict"].clone()), (json!(true), Value::Null));
+    assert_eq!(document["analysis"]["comparisons"][0]["verdict"], "better");
+}
+
+#[test]
+fn an_end_that_was_told_counts_without_the_summary() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = killed(dir.path(), 20);
+    for (ending, reason, said) in [
+        (
+            Ending::Stopped,
+            "stopped after 3 valid blocks",
+            "Preliminary (3 of 6 blocks); stopped by the user.",
+        ),
+        (Ending::Gone, "sdx is gone", "Preliminary (3 of 6 blocks); it could not go on."),
+        (Ending::Invalid, "failures follow one cell", "Not valid: failures follow one cell."),
+    ] {
+        let event = Event::Ended { ending, reason: reason.to_owned() };
+        Writer::resume(&place, &manifest("TESTDISK")).unwrap().event(&event).unwrap();
+        let text = report(&place, &[]);
+        assert!(text.contains(&format!("**{said}**")), "{said}\n{text}");
+    }
+    // It went on after that, and was killed.
+    let began = Event::Began { settings: BTreeMap::new(), resumed: 20 };
+    Writer::resume(&place, &manifest("TESTDISK")).unwrap().event(&began).unwrap();
+    assert!(report(&place, &[]).contains("**Preliminary (3 of 6 blocks); the record was cut off.**"));
+}
+
+#[test]
+fn what_can_not_be_judged_is_reported_without_a_verdict() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = killed(dir.path(), 12);
+    let trials = place.join("trials.jsonl");
+    let whole = std::fs::read_to_string(&trials).unwrap();
+    for (text, why) in [
+        (String::new(), "no trial is in this record"),
+        (format!("{whole}{whole}"), "the trials of this record are not in the order of time"),
+    ] {
+        std::fs::write(&trials, text).unwrap();
+        assert!(report(&place, &[]).contains(&format!("**No verdict: {why}.**")), "{why}");
+        let document: Value = serde_json::from_str(&report(&place, &["--format", "json"])).unwrap();
+        assert_eq!((document["no_verdict"].clone(), document["analysis"].clone()), (json!(why), Value::Null));
+    }
+}
+
+/// How many of the six blocks are whole in so many trials of the plan.
+fn whole_blocks(trials: usize) -> usize {
+    plan().iter().take(trials).filter(|p| p.position == Some(4)).count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_record_cut_at_any_byte_is_reported(trials in 0.0..=1.0_f64, events in 0.0..=1.0_f64) {
+        let dir = tempfile::tempdir().unwrap();
+        let place = killed(dir.path(), 32);
+        for (file, share) in [("trials.jsonl", trials), ("events.jsonl", events)] {
+            let path = place.join(file);
+            let length = std::fs::read(&path).unwrap().len();
+            #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // some thousands
+            cut(&path, (length as f64 * share) as usize);
+        }
+        let record = Record::open(&place).unwrap();
+        let text = Report::of(&record).markdown();
+        let blocks = whole_blocks(record.trials.len());
+        let said = match blocks {
+            _ if record.trials.is_empty() => "**No verdict: no trial is in this record.**".to_owned(),
+            6 => "**mq-deadline is faster by at least 3 %: +5.0 % (95 % CI ".to_owned(),
+            n => format!("**Preliminary ({n} of 6 blocks); the record was cut off.**"),
+        };
+        prop_assert!(text.contains(&said), "{said}\n{text}");
+        prop_assert!(text.contains("This record has no end"));
+        serde_json::to_string(&Report::of(&record).document()).unwrap();
+    }
 }
 
 #[test]

@@ -481,10 +481,10 @@ fn a_quiet_second_changes_nothing_on_the_screen() {
 fn what_is_not_built_is_not_offered() {
     let s = Screen::live(200, 60);
     let foot = s.lines()[59].clone();
-    for there in ["1 devices", "2 settings", "3 workload", "7 messages", "? help", "q quit"] {
+    for there in ["1 devices", "2 settings", "3 workload", "4 A/B", "7 messages", "? help", "q quit"] {
         assert!(foot.contains(there), "{there} in {foot}");
     }
-    for missing in ["4 ", "5 ", "6 "] {
+    for missing in ["5 ", "6 "] {
         assert!(!foot.contains(missing), "{missing} in {foot}");
     }
 }

@@ -93,6 +93,12 @@ pub fn workload(width: u16, height: u16) -> (Rect, Rect, Rect) {
     (presets, form, sentence)
 }
 
+/// Screen 4 while an experiment goes on or has ended: what it is and how far, and what follows.
+#[must_use]
+pub fn experiment(width: u16, height: u16, going: bool) -> (Rect, Rect) {
+    split(parts(width, height).body, if going { 5 } else { 2 })
+}
+
 /// Rows that the list of screen 7 has.
 #[must_use]
 pub fn messages(width: u16, height: u16) -> Rect {

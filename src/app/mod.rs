@@ -9,6 +9,7 @@ pub mod columns;
 pub mod dialogs;
 pub mod effect;
 mod experimented;
+pub mod entries;
 pub mod filter;
 pub mod fleet;
 pub mod key;

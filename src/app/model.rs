@@ -16,6 +16,8 @@ use super::past::{ChartSpan, Moment, Past};
 use super::replay::ReplayState;
 use super::run::Run;
 use super::screens::devices::DevicesScreen;
+use super::screens::experiment::ExperimentScreen;
+use super::screens::experiment::course::Course;
 use super::screens::messages::{KEPT, MessagesScreen, Said};
 use super::screens::settings::SettingsScreen;
 use super::screens::workload::WorkloadScreen;
@@ -74,6 +76,8 @@ pub enum Screen {
     Settings,
     /// 3
     Workload,
+    /// 4
+    Experiment,
     /// 7
     Messages,
 }
@@ -135,6 +139,8 @@ pub struct Model {
     pub settings: SettingsScreen,
     /// Screen 3.
     pub workload: WorkloadScreen,
+    /// Screen 4.
+    pub experiment: ExperimentScreen,
     /// Screen 7.
     pub messages: MessagesScreen,
     /// The times of the samples.
@@ -147,6 +153,8 @@ pub struct Model {
     pub replay: Option<ReplayState>,
     /// The run, going or ended.
     pub run: Option<Run>,
+    /// The experiment, going or ended.
+    pub course: Option<Box<Course>>,
     /// The line above the footer.
     pub status: Option<Status>,
     /// The program was asked to end.
@@ -187,6 +195,12 @@ impl Model {
             Rights::ReadOnly(why) => Some(why),
             Rights::Unknown | Rights::Write => None,
         }
+    }
+
+    /// Whether an experiment goes on.
+    #[must_use]
+    pub fn experimenting(&self) -> bool {
+        self.course.as_ref().is_some_and(|c| c.going())
     }
 
     /// The moment at which something is seen now. On a record the clock of this host says nothing.

@@ -13,6 +13,14 @@ pub enum Place {
     Presets,
     /// The fields of the workload.
     Fields,
+    /// What is to be compared.
+    Experiment,
+    /// The plan of an experiment, waiting for Enter.
+    Plan,
+    /// An experiment goes on.
+    Comparing,
+    /// What follows from an experiment.
+    Compared,
     /// A run goes on.
     Run,
     /// A run's result.
@@ -47,6 +55,10 @@ impl Place {
             Place::Settings => "Settings",
             Place::Presets => "Workload: presets",
             Place::Fields => "Workload: fields",
+            Place::Experiment => "A/B: what is compared",
+            Place::Plan => "A/B: the plan",
+            Place::Comparing => "A/B: going on",
+            Place::Compared => "A/B: the result",
             Place::Run => "Run",
             Place::Result => "Result",
             Place::Messages => "Messages",

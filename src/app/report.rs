@@ -9,44 +9,9 @@ use crate::workload::live::{JobProgress, LivePercentiles, Phase, Progress, SideP
 use crate::workload::outcome::KEPT_UP;
 use crate::workload::result::{DirectionResult, JobResult, LatencySummary};
 
+use super::entries::{CHART_ROWS, Entry, text};
 use super::run::Run;
 use super::screens::fields::round_bytes;
-
-/// Something that is shown below what was there before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
-    /// An empty line.
-    Blank,
-    /// A sentence, wrapped; its first line begins with the mark.
-    Text {
-        /// What it is.
-        role: Role,
-        /// `!` or nothing.
-        mark: &'static str,
-        /// The sentence.
-        text: String,
-    },
-    /// The heads of a table, at the width of its labels.
-    Heads {
-        /// Columns of the labels.
-        label: usize,
-        /// The heads.
-        cells: Vec<(&'static str, usize)>,
-    },
-    /// A row of it.
-    Row {
-        /// Columns of the labels.
-        width: usize,
-        /// What the figures are of.
-        label: String,
-        /// Reads, writes, or both.
-        role: Role,
-        /// The figures and their columns.
-        cells: Vec<(String, usize)>,
-    },
-    /// Throughput and latencies as charts.
-    Charts,
-}
 
 /// Columns of a rate.
 const RATE: usize = 7;
@@ -56,40 +21,6 @@ const LATENCY: usize = 8;
 const LONGEST_LABEL: usize = 16;
 /// Narrower than this the table has fewer percentiles.
 const NARROW: u16 = 76;
-
-fn text(role: Role, text: impl Into<String>) -> Entry {
-    Entry::Text { role, mark: "", text: text.into() }
-}
-
-/// Rows of the charts in a report that is scrolled.
-pub const CHART_ROWS: usize = 9;
-
-impl Entry {
-    /// Rows that it takes at most at this width: words are wrapped by who draws it.
-    #[must_use]
-    pub fn most_rows(&self, width: u16) -> usize {
-        match self {
-            Entry::Text { text, .. } => {
-                let rows = text.chars().count().div_ceil(usize::from(width).saturating_sub(4).max(1)).max(1);
-                // Broken at blanks, lines are not full.
-                rows + rows / 2
-            }
-            Entry::Charts => CHART_ROWS,
-            Entry::Blank | Entry::Heads { .. } | Entry::Row { .. } => 1,
-        }
-    }
-}
-
-/// The furthest that a report is scrolled on a screen of this size: to its end, or little beyond.
-#[must_use]
-pub fn furthest(entries: &[Entry], width: u16, height: u16) -> usize {
-    let mut rows = 0;
-    let fitting = entries.iter().rev().take_while(|e| {
-        rows += e.most_rows(width);
-        rows <= usize::from(height)
-    });
-    entries.len() - fitting.count().min(entries.len())
-}
 
 fn dash() -> String {
     "-".to_owned()
@@ -154,7 +85,7 @@ fn going(run: &Run, width: u16) -> Vec<Entry> {
     out.push(text(role, format!("measured {ios} I/Os, {bytes}; errors {errors}; CPU {cpus} of one")));
     out.push(text(Role::Muted, sizes(&run.jobs, run.kernel.read_size, run.kernel.write_size)));
     out.extend(run.jobs.iter().map(|job| loop_entry(&run.jobs, job, p.and_then(|p| achieved_live(p, job)))));
-    out.push(Entry::Charts);
+    out.push(Entry::Charts(CHART_ROWS));
     out
 }
 
@@ -291,7 +222,7 @@ fn ended(run: &Run, r: &TrialResult, width: u16) -> Vec<Entry> {
     let facts = words::surroundings(r).into_iter().chain(words::cpu(r));
     out.extend(facts.map(|(label, words)| text(Role::Text, format!("{label} {words}"))));
     out.push(Entry::Blank);
-    out.push(Entry::Charts);
+    out.push(Entry::Charts(CHART_ROWS));
     out
 }
 

@@ -9,7 +9,7 @@ use crate::workload::live::{Phase, Progress};
 use super::message::KernelFigures;
 use super::screens::fields::Place;
 use super::timeline::Timeline;
-use super::{layout, report};
+use super::{entries, layout, report};
 
 /// A run, going or ended.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ impl Run {
     pub fn scroll(&mut self, by: isize, (width, height): (u16, u16)) {
         // Below what is said of the run itself, which takes up to five rows.
         let room = layout::parts(width, height).body.height.saturating_sub(5);
-        let last = report::furthest(&report::entries(self, width), width, room);
+        let last = entries::furthest(&report::entries(self, width), width, room);
         self.top = self.top.saturating_add_signed(by).min(last);
     }
 

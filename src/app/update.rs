@@ -4,19 +4,19 @@ use crate::sys::name::KernelName;
 use crate::units::Nanos;
 
 use super::actions::{self, ActionId, Place};
-use super::dialogs::back::{self, BackDialog};
+use super::dialogs::back;
 use super::dialogs::changes::ChangesDialog;
 use super::dialogs::columns::{self, ColumnsDialog};
 use super::dialogs::leave::Choice;
-use super::dialogs::{Dialog, edit, help, order};
+use super::dialogs::{Busied, Dialog, edit, help, order};
 use super::effect::Effect;
 use super::key::Key;
 use super::message::{Level, Message};
 use super::model::{Model, Rights, STATUS_STAYS, Screen};
 use super::outcome;
 use super::purpose::Purpose;
-use super::screens::{devices, settings, workload};
-use super::{filter, layout, look, run::Run};
+use super::screens::{devices, experiment, settings, workload};
+use super::{experimented, filter, layout, look, run::Run};
 
 /// Takes in what happened and says what is to be done about it.
 #[must_use = "the effects are to be carried out"]
@@ -129,14 +129,17 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
         }
         Message::RunFinished(result) => outcome::run_done(model, result),
         Message::Notice(level, text) => model.say(level, text),
-        // The first two were taken before; the others nobody on the screen asks for yet.
-        Message::Key(_)
-        | Message::Tick { .. }
-        | Message::ExperimentBegan(_)
+        message @ (Message::ExperimentBegan(_)
         | Message::Experiment(_)
         | Message::ExperimentProgress(_)
         | Message::ExperimentAnalysis(_)
-        | Message::ExperimentEnded(_) => {}
+        | Message::ExperimentEnded(_)) => {
+            let effects = experimented::take(model, &message);
+            experiment::told::take(model, message);
+            return effects;
+        }
+        // Both were taken before.
+        Message::Key(_) | Message::Tick { .. } => {}
     }
     Vec::new()
 }
@@ -229,14 +232,8 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::ReviewChanges => return review(model, Purpose::Apply),
         ActionId::ReviewUndo => return review(model, Purpose::Undo),
         ActionId::ReviewRedo => return review(model, Purpose::Redo),
-        ActionId::GoBack => {
-            let device = settings::subject(model).map(|e| e.device.id.clone());
-            model.dialogs.extend(device.map(|d| Dialog::Back(BackDialog::new(d))));
-        }
-        ActionId::Confirm => {
-            let device = settings::subject(model).map(|e| e.device.id.clone());
-            return device.map(|device| Effect::Confirm { device }).into_iter().collect();
-        }
+        ActionId::GoBack => back::open(model),
+        ActionId::Confirm => return settings::confirm(model),
         ActionId::Hold => {
             if let Some(Dialog::Changes(c)) = model.dialogs.last_mut() {
                 c.toggle_hold();
@@ -248,15 +245,9 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::UseField => return workload::use_field(model),
         ActionId::FieldNext | ActionId::FieldPrevious => workload::step(model, id == ActionId::FieldNext),
         ActionId::ResetField => workload::reset(model),
-        ActionId::StopRun => ask_to_stop(model, false),
+        ActionId::StopRun | ActionId::StopExperiment => ask_to_stop(model, false),
         ActionId::CloseResult => model.run = None,
-        ActionId::Write => {
-            let rights = model.read_only().map(str::to_owned);
-            let now = model.now;
-            if let Some(Dialog::Changes(c)) = model.dialogs.last_mut() {
-                return c.write(&mut model.fleet, rights.as_deref(), now);
-            }
-        }
+        ActionId::Write => return write(model),
         ActionId::GiveUp => {
             let now = model.now;
             if let Some(Dialog::Changes(c)) = model.dialogs.pop() {
@@ -268,9 +259,21 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::NextAnswer => mark(model, true),
         ActionId::PreviousAnswer => mark(model, false),
         ActionId::Answer => return answer(model),
-        ActionId::GoDevices | ActionId::LeaveSettings | ActionId::LeaveWorkload | ActionId::LeaveMessages => {
-            model.screen = Screen::Devices;
-        }
+        ActionId::GoDevices
+        | ActionId::LeaveSettings
+        | ActionId::LeaveWorkload
+        | ActionId::LeaveExperiment
+        | ActionId::LeaveMessages => model.screen = Screen::Devices,
+        ActionId::GoExperiment => return open_experiment(model),
+        ActionId::ToggleLevel
+        | ActionId::LevelNext
+        | ActionId::LevelPrevious
+        | ActionId::TypeLevel
+        | ActionId::ReviewPlan
+        | ActionId::Calibrate
+        | ActionId::StartExperiment
+        | ActionId::KeepCell
+        | ActionId::CloseExperiment => return experiment::act(model, id),
         ActionId::GoSettings => {}
         ActionId::GoWorkload => model.screen = Screen::Workload,
         ActionId::GoMessages => {
@@ -299,6 +302,23 @@ fn open_settings(model: &mut Model) -> Vec<Effect> {
     }
 }
 
+fn open_experiment(model: &mut Model) -> Vec<Effect> {
+    experiment::open(model);
+    model.screen = Screen::Experiment;
+    let device = model.experiment.device.as_ref();
+    device.map(|id| Effect::ReadQueue(id.name.clone())).into_iter().collect()
+}
+
+/// Enter in the diff.
+fn write(model: &mut Model) -> Vec<Effect> {
+    let rights = model.read_only().map(str::to_owned);
+    let now = model.now;
+    match model.dialogs.last_mut() {
+        Some(Dialog::Changes(c)) => c.write(&mut model.fleet, rights.as_deref(), now),
+        _ => Vec::new(),
+    }
+}
+
 /// Opens the diff of the device that is meant.
 fn review(model: &mut Model, purpose: Purpose) -> Vec<Effect> {
     let Some(device) = settings::subject(model).map(|e| e.device.id.clone()) else { return Vec::new() };
@@ -322,15 +342,16 @@ fn ask_to_stop(model: &mut Model, quit: bool) {
 
 /// Leaves, or asks first while a run goes on. Asked already, the answer is taken as given.
 fn quit(model: &mut Model) -> Vec<Effect> {
-    let going = model.run.as_ref().is_some_and(Run::going);
+    let run = model.run.as_ref().is_some_and(Run::going);
+    let course = model.experimenting();
     let asked = model.dialogs.iter().any(|d| matches!(d, Dialog::Leave { quit: true, .. }));
-    if going && !asked {
+    if (run || course) && !asked {
         ask_to_stop(model, true);
         return Vec::new();
     }
     model.leaving = true;
-    let stop = going.then_some(Effect::StopRun);
-    stop.into_iter().chain([Effect::Quit]).collect()
+    let stop = [run.then_some(Effect::StopRun), course.then_some(Effect::StopExperiment)];
+    stop.into_iter().flatten().chain([Effect::Quit]).collect()
 }
 
 fn answer(model: &mut Model) -> Vec<Effect> {
@@ -341,13 +362,20 @@ fn answer(model: &mut Model) -> Vec<Effect> {
                 run.stopping = true;
                 effects.push(Effect::StopRun);
             }
+            if let Some(course) = model.course.as_mut().filter(|c| c.going()) {
+                course.stopping = true;
+                effects.push(Effect::StopExperiment);
+            }
             if quit {
                 model.leaving = true;
                 effects.push(Effect::Quit);
             }
             effects
         }
-        Some(Dialog::Busy { start: true, .. }) => workload::start(model, true),
+        Some(Dialog::Busy { start: true, then: Busied::Run, .. }) => workload::start(model, true),
+        Some(Dialog::Busy { start: true, then: Busied::Experiment(order), .. }) => {
+            experiment::start::order(model, order, true)
+        }
         Some(Dialog::Back(dialog)) => back::answer(model, dialog),
         _ => Vec::new(),
     }
@@ -358,6 +386,7 @@ fn accept(model: &mut Model) {
     let Some(Dialog::Edit(mut dialog)) = model.dialogs.pop() else { return };
     let refused = match &dialog.purpose {
         edit::Purpose::Field(key) => model.workload.take_text(key, &dialog.text).err(),
+        edit::Purpose::Level(what) => experiment::take_text(model, what, &dialog.text).err(),
         edit::Purpose::Setting(name) => match settings::current(model).filter(|r| r.name == *name) {
             None => Some(format!("{name} is not there any more")),
             Some(row) => {
@@ -381,7 +410,7 @@ fn page(model: &Model) -> isize {
     let rows = match model.screen {
         Screen::Devices => layout::devices(model.width, model.height).1.height,
         Screen::Settings => layout::settings(model.width, model.height).1.height,
-        Screen::Workload => 8,
+        Screen::Workload | Screen::Experiment => 8,
         Screen::Messages => layout::messages(model.width, model.height).height,
     };
     isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
@@ -396,12 +425,17 @@ fn move_by(model: &mut Model, by: isize) {
             let length = c.length(&model.fleet);
             c.top = c.top.saturating_add_signed(by).min(length);
         }
+        Some(Dialog::Plan(p)) => p.top = p.top.saturating_add_signed(by).min(p.length()),
         Some(Dialog::Columns(c)) => c.move_by(by),
         Some(Dialog::Order(o)) => o.move_by(by),
         Some(_) => {}
         None => match model.screen {
             Screen::Devices => devices::move_by(model, by),
             Screen::Settings => settings::move_by(model, by),
+            Screen::Experiment => match &mut model.course {
+                Some(course) => course.scroll(by, size, model.ascii),
+                None => experiment::move_by(model, by),
+            },
             Screen::Workload => match &mut model.run {
                 Some(run) => run.scroll(by, size),
                 None => workload::move_by(model, by),
@@ -445,6 +479,8 @@ fn watch(model: &Model, height: usize) -> Vec<KernelName> {
         .map(|e| e.device.name().clone())
         .collect();
     names.extend(settings::entry(model).filter(|e| e.live()).map(|e| e.device.name().clone()));
+    let compared = experiment::entry(model).filter(|e| e.live() && model.screen == Screen::Experiment);
+    names.extend(compared.map(|e| e.device.name().clone()));
     let rows = devices::rows(&model.fleet, &model.devices);
     for row in rows.iter().skip(model.devices.top).take(height) {
         if let devices::Row::Device { entry, .. } = row

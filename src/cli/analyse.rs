@@ -8,7 +8,9 @@ use serde::Serialize;
 
 use super::outcome::{CommandResult, Failure};
 use super::{analysis_text, output, screen};
-use crate::experiment::analysis::{Analysis, Circumstances, analyse};
+use crate::experiment::analysis::{Analysis, analyse};
+use crate::experiment::design::Blocks;
+use crate::experiment::limits;
 use crate::experiment::sentence;
 use crate::experiment::table::{MOST_BYTES, Table};
 use crate::sys::attr::clean;
@@ -16,15 +18,15 @@ use crate::sys::attr::clean;
 /// Options of `analyse`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct AnalyseArgs {
-    /// Table of trials: CSV with the columns block,position,cell,value and, if wanted, role (trial, lead-in, baseline),
-    /// `started_s`, metric; `-` reads stdin
+    /// Table of trials: CSV with the columns block,position,cell,value and, if wanted, role (trial, lead-in, baseline,
+    /// precondition), `started_s`, metric, number, void; `-` reads stdin
     file: PathBuf,
     /// Cell that the others are compared with [default: that of the baseline trials, else the first by name]
     #[arg(long, value_name = "CELL")]
     baseline: Option<String>,
-    /// Smallest difference that matters, 0.5% to 50%
-    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = parse_margin)]
-    margin: f64,
+    /// Smallest difference that matters, 0.5% to 50% [default: what the table says of itself, else 3%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin)]
+    margin: Option<f64>,
     /// The blocks were added until a look decided: judge at the looks, each at its smaller alpha
     #[arg(long)]
     adaptive: bool,
@@ -50,11 +52,12 @@ pub fn run(args: &AnalyseArgs, ascii: bool) -> CommandResult {
     let bytes = bytes(&args.file)?;
     let table =
         Table::read(&bytes, args.baseline.as_deref()).map_err(|e| Failure::Usage(format!("{name}: {e}")))?;
-    let told = Circumstances { remarks: table.notes.clone(), ..Circumstances::default() };
-    let analysis = analyse(&table.question(args.margin, args.adaptive), &table.observations, &told);
+    let margin = args.margin.or(table.preamble.margin).unwrap_or(limits::MARGIN);
+    let question = table.question(margin, args.adaptive);
+    let analysis = analyse(&question, &table.observations, &table.circumstances());
     if args.json {
-        let document = Document { schema: "blktune.analyse/1", adaptive: args.adaptive, analysis: &analysis };
-        return output::json(&document);
+        let adaptive = question.blocks == Blocks::Adaptive;
+        return output::json(&Document { schema: "blktune.analyse/1", adaptive, analysis: &analysis });
     }
     let text = analysis_text::of(&analysis);
     output::text(&if ascii || !screen::utf8() { sentence::ascii(&text) } else { text })

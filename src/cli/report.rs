@@ -15,7 +15,7 @@ use crate::sys::attr::clean;
 pub struct ReportArgs {
     /// The directory of the record
     pub record: PathBuf,
-    /// Markdown for people, JSON for programs
+    /// Markdown for people, JSON for programs, CSV for `blktune analyse` and for spreadsheets
     #[arg(long, value_enum, default_value_t = Format::Md)]
     pub format: Format,
     /// Write it to this file, which must not be there yet [default: standard output]
@@ -30,6 +30,8 @@ pub enum Format {
     Md,
     /// JSON
     Json,
+    /// The trials alone, as `blktune analyse` reads them
+    Csv,
 }
 
 /// Prints the report.
@@ -38,10 +40,10 @@ pub enum Format {
 /// No record, one that can not be read, or a file that can not be written.
 pub fn run(args: &ReportArgs) -> CommandResult {
     let record = Record::open(&args.record).map_err(unreadable)?;
-    let analysis = record.summary.as_ref().and_then(|s| s.analysis.as_ref());
-    let report = Report { record: &record, analysis };
+    let report = Report::of(&record);
     let text = match args.format {
         Format::Md => report.markdown(),
+        Format::Csv => report.csv().map_err(|e| Failure::Unexpected(e.to_string()))?,
         Format::Json => {
             let document = serde_json::to_string_pretty(&report.document());
             document.map_err(|e| Failure::Unexpected(e.to_string()))? + "\n"

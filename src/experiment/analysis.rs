@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::blocks::Blocks;
+use super::circumstances::Circumstances;
 use super::figures;
 use super::judging::{self, Judged, Schedule};
 use super::observation::{Observation, Question};
@@ -12,17 +13,6 @@ use super::sentence::{self, Saying};
 use super::trial::Role;
 use super::verdict::{Comparison, Verdict};
 use super::warnings;
-
-/// What a caller knows that the observations do not say.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Circumstances {
-    /// Why nothing follows from these trials, without "Not valid" and full stop; `None` if nothing speaks against them.
-    pub invalid: Option<String>,
-    /// It was stopped before its end.
-    pub stopped: bool,
-    /// Sentences on cells: unsteady, host-bound.
-    pub remarks: Vec<String>,
-}
 
 /// A cell's own figures, for display: the verdict is made of ratios within blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -172,7 +162,7 @@ fn draw(question: &Question, observations: &[Observation], told: &Circumstances,
         next_look,
         interim,
         blocks,
-        stopped: told.stopped,
+        early: told.early,
         block_s: question.block_s.or_else(|| judging::block_seconds(observations, sorted.complete.len())),
         candidates: question.cells.len().saturating_sub(1),
     };

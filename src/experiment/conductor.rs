@@ -4,26 +4,23 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::stats::steady::{WINDOW, Window};
 use crate::sys::queue::QueueState;
 use crate::tuning::change::Change;
 use crate::workload::job::Job;
 
-use super::analysis::Circumstances;
 use super::bench::{BenchError, Measured};
 use super::cell_state::{CellStates, mismatches};
+use super::circumstances::{Circumstances, pace, steady};
 use super::design::{Design, FactorKind, Isolation};
 use super::estimate::looks_of;
 use super::event::{Ending, Event, Phase};
 use super::gate::{self, Expected};
 use super::jobs::jobs_of;
 use super::look;
-use super::metric::{Metric, Readings};
-use super::schedule::{self, BASELINE_TRIALS, MOST_ROUNDS};
+use super::metric::Readings;
+use super::schedule::{self, BASELINE_TRIALS, FEWEST_REPEATS, MOST_ROUNDS};
 use super::trial::{Finding, Gate, PlannedTrial, Role, Trial};
 
-/// Blocks that may be void in any case, and trials of the settings that were found.
-const FEWEST_REPEATS: usize = 3;
 /// So many void trials of one cell and none of the other are no accident.
 const FOLLOWS: usize = 3;
 
@@ -106,7 +103,6 @@ pub struct Conductor {
     /// Settings were put back.
     closed: bool,
     over: bool,
-    notes: Vec<String>,
     phase: Option<Phase>,
 }
 
@@ -149,7 +145,6 @@ impl Conductor {
             ending: None,
             closed: false,
             over: false,
-            notes: Vec::new(),
             phase: None,
             trials: done,
             design,
@@ -188,14 +183,7 @@ impl Conductor {
     /// What an analysis has to know beside the trials.
     #[must_use]
     pub fn circumstances(&self) -> Circumstances {
-        let ending = self.ending.as_ref();
-        let invalid = ending
-            .filter(|(e, _)| matches!(e, Ending::Invalid | Ending::Refused))
-            .map(|(_, why)| why.clone());
-        let cut = |e: &Ending| matches!(e, Ending::Stopped | Ending::Gone | Ending::Broken);
-        let mut remarks = self.notes.clone();
-        remarks.extend(gate::remarks(&self.trials, &self.design.cells));
-        Circumstances { invalid, stopped: ending.is_some_and(|(e, _)| cut(e)), remarks }
+        Circumstances::of(&self.design, &self.trials, self.ending())
     }
 
     /// The step that is to be done now; the same until it is told what came of it.
@@ -263,7 +251,7 @@ impl Conductor {
     fn baseline(&mut self, role: Role) {
         let of_role = || self.trials.iter().filter(|t| t.plan.role == role);
         let (good, void) = (of_role().filter(|t| !t.void()).count(), of_role().filter(|t| t.void()).count());
-        let reason = of_role().rev().find(|t| t.void()).map(why_void).unwrap_or_default();
+        let reason = of_role().rev().find(|t| t.void()).map(Trial::why_void).unwrap_or_default();
         match self.stage {
             Stage::Before if good >= BASELINE_TRIALS => self.stage = Stage::Blocks,
             Stage::After(ending) if good >= BASELINE_TRIALS => {
@@ -278,9 +266,6 @@ impl Conductor {
                 format!("{void} trials of the settings that were found were void; the last: {reason}"),
             ),
             Stage::After(ending) if void > FEWEST_REPEATS => {
-                self.notes.push(format!(
-                    "whether the device came back to its starting performance is not known: {void} trials after the last block were void; the last: {reason}"
-                ));
                 self.ending = Some((ending, format!("{} blocks were run", self.valid)));
             }
             _ => {
@@ -293,13 +278,9 @@ impl Conductor {
     /// Rounds of a workload that writes, until the last five are steady.
     fn precondition(&mut self) {
         let done = u32::try_from(self.rounds.len()).unwrap_or(u32::MAX);
-        let last = self.rounds.len().checked_sub(WINDOW).map(|from| &self.rounds[from..]);
-        let steady = last.and_then(Window::of).is_some_and(|w| w.steady());
+        let steady = steady(&self.rounds);
         if !steady && done < MOST_ROUNDS {
             return self.start(schedule::outside(Role::Precondition, self.number.saturating_add(1), 1));
-        }
-        if !steady {
-            self.notes.push(format!("the workload was not steady after {done} rounds"));
         }
         self.events.push(Event::Preconditioned { rounds: done, steady });
         self.stage = Stage::Before;
@@ -415,8 +396,8 @@ impl Conductor {
     fn done(&mut self, trial: Trial, detail: serde_json::Value) {
         self.events.push(Event::TrialDone { trial: trial.clone(), detail });
         let (role, void) = (trial.plan.role, trial.void());
-        let reading = trial.readings.get(&Metric::Throughput).copied().unwrap_or_default();
-        let reason = why_void(&trial);
+        let reading = pace(&trial);
+        let reason = trial.why_void();
         self.trials.push(trial);
         match role {
             Role::Precondition => self.rounds.push(reading),
@@ -542,9 +523,4 @@ fn phase(step: &Step) -> Option<Phase> {
         Step::PutBack => Some(Phase::PuttingBack),
         Step::End => None,
     }
-}
-
-fn why_void(trial: &Trial) -> String {
-    let first = trial.findings.iter().find(|f| f.voids).map_or("", |f| f.text.as_str());
-    format!("trial {}: {first}", trial.plan.number)
 }

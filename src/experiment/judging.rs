@@ -147,6 +147,10 @@ impl<'a> Judged<'a> {
     /// Why its blocks can not tell a drift from an effect, if they can not.
     fn lopsided(&self, candidate: usize) -> Option<String> {
         let n = self.judged_blocks(candidate);
+        // An experiment that has not finished a block yet is no table without blocks.
+        if n == 0 && self.question.block_trials.is_some() {
+            return None;
+        }
         let names = [&*self.question.cells[0].name, &*self.question.cells[candidate + 1].name];
         blocks::lopsided(&self.blocks[candidate][..n], candidate + 1, names)
     }

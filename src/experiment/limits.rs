@@ -61,6 +61,19 @@ pub fn parse_margin(text: &str) -> Result<f64, String> {
     check_margin(share.ok_or("--margin is a percentage from 0.5% to 50%, as in 3%")?)
 }
 
+/// A share as a percentage: the shortest text that [`parse_margin`] reads as the same share. `None` if it reads none as that:
+/// not every share is a hundredth of a decimal number.
+#[must_use]
+pub fn percentage(share: f64) -> Option<String> {
+    #[allow(clippy::float_cmp)] // the very same share is what is asked for
+    let same = |text: &String| text.parse::<f64>().is_ok_and(|p| p / 100.0 == share);
+    let near = share * 100.0;
+    let short = (0..=16).map(|digits| format!("{near:.digits$}")).find(same);
+    // The product may be a digit off at its end.
+    let long = || [near, near.next_up(), near.next_down()].map(|p| p.to_string()).into_iter().find(same);
+    Some(short.or_else(long)? + "%")
+}
+
 /// A margin, if it is within the limits.
 ///
 /// # Errors
@@ -178,6 +191,16 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_margin_is_written_as_it_was_read(p in 0.5..=50.0_f64, digits in 0_usize..17) {
+            let text = format!("{p:.digits$}%");
+            if let Ok(share) = parse_margin(&text) {
+                let written = percentage(share).unwrap();
+                prop_assert_eq!(parse_margin(&written), Ok(share), "{}", written);
+                prop_assert!(digits > 10 || written.len() <= text.len(), "{} for {}", written, text);
+            }
+        }
+
         #[test]
         fn any_text_is_survived(text in ".*") {
             let _ = (parse_metric(&text), parse_margin(&text), parse_trial(&text), parse_blocks(&text));

@@ -1,6 +1,7 @@
 //! Which blocks are whole and valid, and whether they decide.
 
-use super::analysis::{self, Circumstances};
+use super::analysis;
+use super::circumstances::Circumstances;
 use super::design::Design;
 use super::observation::{Question, TRIALS_OF_TWO, from_trials};
 use super::trial::{Role, Trial};

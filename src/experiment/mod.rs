@@ -10,6 +10,7 @@ mod blocks;
 pub mod calibration;
 pub mod cell_state;
 pub mod cells;
+pub mod circumstances;
 pub mod conductor;
 pub mod design;
 pub mod drive;

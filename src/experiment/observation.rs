@@ -1,5 +1,7 @@
 //! What an analysis looks at, wherever it was measured: by an experiment of ours, or elsewhere and handed in as a table.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 use super::design::{Blocks, Cell, Design};
@@ -126,9 +128,22 @@ impl Observation {
 #[must_use]
 pub fn from_trials(question: &Question, trials: &[Trial]) -> Vec<Observation> {
     let metrics: Vec<Option<Metric>> = question.measures.iter().map(|m| Metric::parse(&m.word)).collect();
-    let attempt = |t: &Trial| (t.plan.block, t.plan.attempt);
-    // Of a block that was interrupted and repeated, only what was run last counts.
-    let again = |t: &Trial, o: &Trial| o.plan.block == t.plan.block && o.plan.attempt > t.plan.attempt;
+    let mut void: BTreeSet<(u32, u32)> = BTreeSet::new();
+    let mut last: BTreeMap<u32, u32> = BTreeMap::new();
+    for t in trials {
+        let Some(block) = t.plan.block else { continue };
+        if t.void() {
+            void.insert((block, t.plan.attempt));
+        }
+        let attempt = last.entry(block).or_default();
+        *attempt = t.plan.attempt.max(*attempt);
+    }
+    let attempt_void = |t: &Trial| {
+        let attempt = t.plan.attempt;
+        // Of a block that was interrupted and repeated, only what was run last counts.
+        let again = |block| last.get(&block).is_some_and(|last| attempt < *last);
+        t.plan.block.is_some_and(|block| void.contains(&(block, attempt)) || again(block))
+    };
     trials
         .iter()
         .map(|t| Observation {
@@ -137,9 +152,7 @@ pub fn from_trials(question: &Question, trials: &[Trial]) -> Vec<Observation> {
             cell: t.plan.cell,
             block: t.plan.block,
             position: t.plan.position,
-            void: t.void()
-                || t.plan.block.is_some()
-                    && trials.iter().any(|o| attempt(o) == attempt(t) && o.void() || again(t, o)),
+            void: t.void() || attempt_void(t),
             started_s: Some(t.started_s),
             moved: Some((t.bytes, t.window_s)),
             values: metrics.iter().map(|m| m.and_then(|m| t.readings.get(&m).copied())).collect(),

@@ -11,6 +11,8 @@ use super::trial::{PlannedTrial, Role};
 pub const BASELINE_TRIALS: usize = 3;
 /// Rounds that a workload that writes is given to become steady.
 pub const MOST_ROUNDS: u32 = 25;
+/// Blocks that may be void in any case, and trials of the settings that were found.
+pub const FEWEST_REPEATS: usize = 3;
 
 /// The order of a block, which counts from 1. Each two blocks are a group with one of either order; the top bit of the
 /// seed's next number tells which comes first.

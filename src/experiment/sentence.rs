@@ -1,5 +1,6 @@
 //! The wording: every sentence that is made of a figure. No percentage without its interval.
 
+use super::circumstances::Early;
 use super::order::{Light, Order};
 use super::verdict::{Comparison, Verdict};
 use crate::stats::interval::Interval;
@@ -23,8 +24,8 @@ pub(super) struct Saying<'a> {
     pub interim: bool,
     /// Complete blocks.
     pub blocks: usize,
-    /// It was stopped before its end.
-    pub stopped: bool,
+    /// Why it ended before its end.
+    pub early: Option<Early>,
     /// How long a block takes, seconds.
     pub block_s: Option<f64>,
     /// Number of candidates.
@@ -86,9 +87,14 @@ fn inconclusive(c: &Comparison, s: &Saying<'_>) -> String {
     } else {
         " More than 100 blocks would be needed if mean and spread stay as they are.".to_owned()
     };
-    let stopped = match c.look {
-        Some(look) if s.stopped && s.blocks > look => {
-            format!(" Stopped by the user at {} blocks; judged by the look at {look}.", s.blocks)
+    let stopped = match (c.look, s.early) {
+        (Some(look), Some(early)) if s.blocks > look => {
+            let ended = match early {
+                Early::Stopped => "Stopped by the user at",
+                Early::Failed => "It could not go on after",
+                Early::CutOff => "The record was cut off after",
+            };
+            format!(" {ended} {} blocks; judged by the look at {look}.", s.blocks)
         }
         _ => String::new(),
     };
@@ -109,8 +115,15 @@ fn preliminary(c: &Comparison, s: &Saying<'_>) -> String {
             with_interval(c, c.ci, c.confidence, s),
             if s.interim { "; not a decision point" } else { "" }
         ),
-        _ if s.stopped => format!("Preliminary ({} of {first} blocks); stopped by the user.", s.blocks),
-        _ => format!("Preliminary ({} of {first} blocks).", s.blocks),
+        _ => {
+            let ended = match s.early {
+                None => "",
+                Some(Early::Stopped) => "; stopped by the user",
+                Some(Early::Failed) => "; it could not go on",
+                Some(Early::CutOff) => "; the record was cut off",
+            };
+            format!("Preliminary ({} of {first} blocks){ended}.", s.blocks)
+        }
     }
 }
 

@@ -1,8 +1,15 @@
-//! Trials measured elsewhere, from a table of comma-separated values: `block,position,cell,value` and, if wanted, `role`,
-//! `started_s`, `metric`. A row is one reading of one trial.
+//! Trials as a table of comma-separated values: `block,position,cell,value` and, if wanted, `role`, `started_s`, `metric`,
+//! `number`, `void`. A row is one reading of one trial. They were measured elsewhere, or are of a record of ours.
+
+mod preamble;
+mod write;
 
 use std::collections::BTreeMap;
 
+pub use preamble::Preamble;
+pub use write::write;
+
+use super::circumstances::Circumstances;
 use super::design::{Blocks, Cell};
 use super::observation::{Measure, Observation, Question};
 use super::trial::Role;
@@ -49,6 +56,8 @@ pub struct Table {
     pub observations: Vec<Observation>,
     /// What was passed over, each a sentence.
     pub notes: Vec<String>,
+    /// What it says of itself before its header.
+    pub preamble: Preamble,
 }
 
 impl Table {
@@ -61,9 +70,10 @@ impl Table {
             return whole(format!("more than {} MiB; is it a table of trials?", MOST_BYTES >> 20));
         }
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let (preamble, lines) = Preamble::read(bytes)?;
         let mut reader = csv::ReaderBuilder::new().flexible(true).comment(Some(b'#')).from_reader(bytes);
         let header = reader.byte_headers().map_err(|e| TableError::Whole(e.to_string()))?.clone();
-        let columns = Columns::of(&header)?;
+        let columns = Columns::of(&header, lines.saturating_add(1))?;
         let mut rows = Vec::new();
         for record in reader.byte_records() {
             let record = record.map_err(|e| TableError::Whole(e.to_string()))?;
@@ -74,22 +84,35 @@ impl Table {
             rows.push(columns.row(&record, line)?);
         }
         let notes = columns.passed_over;
-        assemble(rows, baseline, notes)
+        assemble(rows, baseline, notes, preamble)
     }
 
-    /// The question that is asked of it. Without looks every complete block counts, at 5 %.
+    /// What an analysis has to know beside its trials.
+    #[must_use]
+    pub fn circumstances(&self) -> Circumstances {
+        let mut told = self.preamble.told.clone();
+        told.remarks.splice(0..0, self.notes.iter().cloned());
+        told
+    }
+
+    /// The question that is asked of it. With `adaptive` it is judged at the looks; else as the table says of itself, else
+    /// every complete block counts, at 5 %.
     #[must_use]
     pub fn question(&self, margin: f64, adaptive: bool) -> Question {
         let mut question = Question {
             cells: self.cells.clone(),
             measures: self.measures.clone(),
             margin,
-            blocks: Blocks::Adaptive,
-            block_trials: None,
-            block_s: None,
-            seed: 1,
+            blocks: if adaptive {
+                Blocks::Adaptive
+            } else {
+                self.preamble.blocks.unwrap_or(Blocks::Adaptive)
+            },
+            block_trials: self.preamble.block_trials,
+            block_s: self.preamble.block_s,
+            seed: self.preamble.seed.unwrap_or(1),
         };
-        if !adaptive {
+        if !adaptive && self.preamble.blocks.is_none() {
             let sorted = super::blocks::Blocks::of(&question, &self.observations);
             let fewest = (1..self.cells.len()).map(|c| sorted.comparing(c).len()).min();
             question.blocks = Blocks::Fixed(fewest.unwrap_or_default().max(FEWEST_BLOCKS));
@@ -105,13 +128,16 @@ enum Said {
     LeadIn,
     /// Before or after the blocks: its time or its place in the table tells.
     Baseline(Option<Role>),
+    Precondition,
 }
 
 /// One reading.
 #[derive(Clone, Debug)]
 struct Row {
     line: u64,
+    number: Option<u32>,
     said: Said,
+    void: bool,
     block: Option<u32>,
     position: Option<u8>,
     cell: String,
@@ -128,19 +154,20 @@ struct Columns {
     passed_over: Vec<String>,
 }
 
-const KNOWN: [&str; 7] = ["block", "position", "cell", "value", "role", "started_s", "metric"];
-const HEADER: &str =
-    "the first line must be block,position,cell,value (and, if wanted, role, started_s, metric)";
+/// All columns there are, in the order they are written.
+const HEADER: [&str; 9] =
+    ["number", "role", "block", "position", "cell", "void", "started_s", "metric", "value"];
+const EXPECTED: &str = "the first line must be block,position,cell,value (and, if wanted, role, started_s, metric, number, void)";
 
 impl Columns {
-    fn of(header: &csv::ByteRecord) -> Result<Self, TableError> {
+    fn of(header: &csv::ByteRecord, line: u64) -> Result<Self, TableError> {
         let mut of = BTreeMap::new();
         let mut passed_over = Vec::new();
         for (i, field) in header.iter().enumerate() {
             let name = shown(field).to_lowercase();
-            match KNOWN.iter().find(|k| **k == name) {
+            match HEADER.iter().find(|k| **k == name) {
                 Some(known) if of.insert(*known, i).is_some() => {
-                    return at(1, format!("column {name} is there twice"));
+                    return at(line, format!("column {name} is there twice"));
                 }
                 Some(_) => {}
                 None => passed_over
@@ -155,7 +182,7 @@ impl Columns {
                 } else {
                     ""
                 };
-                return at(1, format!("no column {needed}: {HEADER}{hint}"));
+                return at(line, format!("no column {needed}: {EXPECTED}{hint}"));
             }
         }
         Ok(Columns { of, number: header.len(), passed_over })
@@ -181,16 +208,25 @@ impl Columns {
             "baseline" => Said::Baseline(None),
             "baseline-before" => Said::Baseline(Some(Role::BaselineBefore)),
             "baseline-after" => Said::Baseline(Some(Role::BaselineAfter)),
-            _ => return at(line, format!("role {role}: it is trial, lead-in or baseline")),
+            "precondition" => Said::Precondition,
+            _ => return at(line, format!("role {role}: it is trial, lead-in, baseline or precondition")),
+        };
+        let void = field("void")?;
+        let void = match void.to_lowercase().as_str() {
+            "" | "no" => false,
+            "yes" => true,
+            _ => return at(line, format!("void {void}: it is yes, or empty")),
         };
         let cell = field("cell")?;
-        if cell.is_empty() && !matches!(said, Said::Baseline(_)) {
+        if cell.is_empty() && matches!(said, Said::Trial | Said::LeadIn) {
             return at(line, "no cell: which of the settings compared was it?".to_owned());
         }
         let metric = Some(field("metric")?).filter(|m| !m.is_empty()).unwrap_or_else(|| UNNAMED.to_owned());
         Ok(Row {
             line,
+            number: whole_number(&field("number")?, "number", line)?,
             said,
+            void,
             block: whole_number(&field("block")?, "block", line)?,
             position: whole_number(&field("position")?, "position", line)?,
             cell,
@@ -239,7 +275,9 @@ fn whole_number<T: std::str::FromStr>(text: &str, name: &str, line: u64) -> Resu
 #[derive(Clone, Debug)]
 struct Gathered {
     line: u64,
+    number: Option<u32>,
     role: Role,
+    void: bool,
     block: Option<u32>,
     position: Option<u8>,
     cell: String,
@@ -247,29 +285,24 @@ struct Gathered {
     values: BTreeMap<usize, Option<f64>>,
 }
 
-fn assemble(rows: Vec<Row>, baseline: Option<&str>, mut notes: Vec<String>) -> Result<Table, TableError> {
-    let (timed, untimed): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|r| r.started_s.is_some());
-    if let (Some(_), Some(row)) = (timed.first(), untimed.first()) {
-        return at(
-            row.line,
-            "no started_s, which other rows have: give it in all rows or in none".to_owned(),
-        );
-    }
-    if let Some(row) = rows.iter().find(|r| r.said == Said::Trial && r.block.is_none())
-        && rows.iter().any(|r| r.said == Said::Trial && r.block.is_some())
-    {
-        return at(row.line, "no block, which other rows have: give it in all rows or in none".to_owned());
-    }
+fn assemble(
+    rows: Vec<Row>,
+    baseline: Option<&str>,
+    mut notes: Vec<String>,
+    preamble: Preamble,
+) -> Result<Table, TableError> {
+    in_all_or_none(&rows, "started_s", |_| true, |r| r.started_s.is_some())?;
+    in_all_or_none(&rows, "number", |_| true, |r| r.number.is_some())?;
+    in_all_or_none(&rows, "block", |r| r.said == Said::Trial, |r| r.block.is_some())?;
     let metrics = distinct(rows.iter().map(|r| &*r.metric));
     if metrics.len() > MOST_MEASURES {
         return whole(format!("more than {MOST_MEASURES} metrics"));
     }
     let mut trials = gather(rows, &metrics)?;
     let in_blocks = trials.iter().any(|t| t.block.is_some());
-    let timed = trials.iter().any(|t| t.started_s.is_some());
-    sort(&mut trials, timed)?;
-    let cells = cells(&trials, baseline)?;
-    if !in_blocks {
+    sort(&mut trials)?;
+    let cells = cells(&trials, baseline, &preamble.cells)?;
+    if !in_blocks && preamble.block_trials.is_none() {
         notes.push("The table has no blocks: what ran when can not be told from what was set.".to_owned());
     }
     let index = |name: &str| cells.iter().position(|c| c.name == name);
@@ -281,13 +314,16 @@ fn assemble(rows: Vec<Row>, baseline: Option<&str>, mut notes: Vec<String>) -> R
             if t.role == Role::LeadIn && cell.is_none() {
                 return at(t.line, format!("cell {}: a lead-in of a cell without trials", t.cell));
             }
+            if t.role == Role::Trial && cell.is_none() {
+                return at(t.line, format!("cell {}: it is none of those named before the header", t.cell));
+            }
             Ok(Observation {
-                number,
+                number: t.number.unwrap_or(number),
                 role: t.role,
                 cell,
                 block: t.block,
                 position: t.position,
-                void: false,
+                void: t.void,
                 started_s: t.started_s,
                 moved: None,
                 values: (0..metrics.len()).map(|m| t.values.get(&m).copied().flatten()).collect(),
@@ -295,13 +331,29 @@ fn assemble(rows: Vec<Row>, baseline: Option<&str>, mut notes: Vec<String>) -> R
         })
         .collect::<Result<Vec<_>, _>>()?;
     let measures = metrics.iter().map(|m| Measure::of_word(m)).collect();
-    Ok(Table { cells, measures, observations, notes })
+    Ok(Table { cells, measures, observations, notes, preamble })
 }
 
-/// Rows of one trial are brought together: those of the same role, block, position and cell, the n-th of one metric with the
-/// n-th of another.
+/// That a column has something in all rows of that kind, or in none.
+fn in_all_or_none(
+    rows: &[Row],
+    column: &str,
+    kind: impl Fn(&Row) -> bool,
+    has: impl Fn(&Row) -> bool,
+) -> Result<(), TableError> {
+    let (with, without): (Vec<&Row>, Vec<&Row>) = rows.iter().filter(|r| kind(r)).partition(|r| has(r));
+    match (with.first(), without.first()) {
+        (Some(_), Some(row)) => {
+            at(row.line, format!("no {column}, which other rows have: give it in all rows or in none"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Rows of one trial are brought together: those of the same number, else of the same role, block, position and cell, the n-th
+/// of one metric with the n-th of another.
 fn gather(rows: Vec<Row>, metrics: &[String]) -> Result<Vec<Gathered>, TableError> {
-    type Key = (u8, Option<u32>, Option<u8>, String, usize);
+    type Key = (u8, bool, Option<u32>, Option<u8>, String, Option<u32>, usize);
     let first_trial = rows.iter().position(|r| r.said == Said::Trial).unwrap_or(rows.len());
     let starts = rows.iter().filter(|r| r.said == Said::Trial).filter_map(|r| r.started_s);
     let first_start = starts.fold(f64::INFINITY, f64::min);
@@ -317,20 +369,25 @@ fn gather(rows: Vec<Row>, metrics: &[String]) -> Result<Vec<Gathered>, TableErro
                 let before = row.started_s.map_or(i < first_trial, |s| s < first_start);
                 if before { Role::BaselineBefore } else { Role::BaselineAfter }
             }
+            Said::Precondition => Role::Precondition,
         };
         let Some(metric) = metrics.iter().position(|m| *m == row.metric) else { continue };
         let kind = match role {
             Role::BaselineBefore => 0,
             Role::LeadIn => 1,
-            _ if role == Role::Trial => 2,
-            _ => 3,
+            Role::Trial => 2,
+            Role::BaselineAfter => 3,
+            Role::Precondition => 4,
         };
-        let mut key: Key = (kind, row.block, row.position, row.cell.clone(), 0);
+        let mut key: Key = (kind, row.void, row.block, row.position, row.cell.clone(), row.number, 0);
         let seen = times.entry((key.clone(), metric)).or_default();
-        key.4 = *seen;
+        key.6 = *seen;
         *seen += 1;
-        let placed = role == Role::Trial && row.block.is_some() && row.position.is_some();
-        if placed && key.4 > 0 {
+        if let Some(number) = row.number.filter(|_| key.6 > 0) {
+            return at(row.line, format!("number {number} is there twice with {}", row.metric));
+        }
+        let placed = role == Role::Trial && !row.void && row.block.is_some() && row.position.is_some();
+        if placed && key.6 > 0 {
             let (block, position) = (row.block.unwrap_or_default(), row.position.unwrap_or_default());
             return at(
                 row.line,
@@ -340,7 +397,9 @@ fn gather(rows: Vec<Row>, metrics: &[String]) -> Result<Vec<Gathered>, TableErro
         let at = *at_key.entry(key).or_insert_with(|| {
             trials.push(Gathered {
                 line: row.line,
+                number: row.number,
                 role,
+                void: row.void,
                 block: row.block,
                 position: row.position,
                 cell: row.cell,
@@ -354,21 +413,28 @@ fn gather(rows: Vec<Row>, metrics: &[String]) -> Result<Vec<Gathered>, TableErro
     Ok(trials)
 }
 
-/// Into the order of time: by their times, else by block and position.
-fn sort(trials: &mut [Gathered], timed: bool) -> Result<(), TableError> {
-    if timed {
+/// Into the order of time: by their numbers, else by their times, else by block and position.
+fn sort(trials: &mut [Gathered]) -> Result<(), TableError> {
+    if trials.iter().any(|t| t.number.is_some()) {
+        trials.sort_by_key(|t| t.number);
+        if let Some([_, b]) = trials.array_windows().find(|[a, b]| a.number == b.number) {
+            let number = b.number.unwrap_or_default();
+            return at(b.line, format!("number {number} is that of another trial, too"));
+        }
+    } else if trials.iter().any(|t| t.started_s.is_some()) {
         trials.sort_by(|a, b| a.started_s.unwrap_or_default().total_cmp(&b.started_s.unwrap_or_default()));
     } else {
         let phase = |t: &Gathered| match t.role {
-            Role::BaselineBefore => 0,
-            Role::BaselineAfter => 2,
-            _ => 1,
+            Role::Precondition => 0,
+            Role::BaselineBefore => 1,
+            Role::LeadIn | Role::Trial => 2,
+            Role::BaselineAfter => 3,
         };
         let lead_in = |t: &Gathered| t.role != Role::LeadIn;
         trials.sort_by_key(|t| (phase(t), t.block, lead_in(t), t.position));
     }
     let mut last: BTreeMap<u32, (u8, String)> = BTreeMap::new();
-    for t in trials.iter().filter(|t| t.role == Role::Trial) {
+    for t in trials.iter().filter(|t| t.role == Role::Trial && !t.void) {
         let (Some(block), Some(position)) = (t.block, t.position) else { continue };
         match last.insert(block, (position, t.cell.clone())) {
             Some((before, _)) if before > position => {
@@ -389,10 +455,16 @@ fn sort(trials: &mut [Gathered], timed: bool) -> Result<(), TableError> {
     Ok(())
 }
 
-/// The cells of the trials, the baseline first, the others by name.
-fn cells(trials: &[Gathered], baseline: Option<&str>) -> Result<Vec<Cell>, TableError> {
-    let mut names = distinct(trials.iter().filter(|t| t.role == Role::Trial).map(|t| &*t.cell));
-    names.sort();
+/// The cells, the baseline first: those `told`, else those of the trials, the others by name.
+fn cells(trials: &[Gathered], baseline: Option<&str>, told: &[String]) -> Result<Vec<Cell>, TableError> {
+    let mut names = told.to_vec();
+    if names.is_empty() {
+        names = distinct(trials.iter().filter(|t| t.role == Role::Trial).map(|t| &*t.cell));
+        names.sort();
+    }
+    if trials.is_empty() {
+        return whole("no trial in it: there is nothing to compare".to_owned());
+    }
     if names.len() > MOST_CELLS {
         return whole(format!("more than {MOST_CELLS} cells"));
     }
@@ -412,6 +484,7 @@ fn cells(trials: &[Gathered], baseline: Option<&str>) -> Result<Vec<Cell>, Table
                 ));
             }
         },
+        None if !told.is_empty() => 0,
         None => found.map(|t| &t.cell).find_map(|c| names.iter().position(|n| n == c)).unwrap_or_default(),
     };
     let name = names.remove(first);

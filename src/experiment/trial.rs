@@ -97,4 +97,11 @@ impl Trial {
     pub fn void(&self) -> bool {
         self.findings.iter().any(|f| f.voids)
     }
+
+    /// What the first gate that voids it found, with its number.
+    #[must_use]
+    pub fn why_void(&self) -> String {
+        let first = self.findings.iter().find(|f| f.voids).map_or("", |f| f.text.as_str());
+        format!("trial {}: {first}", self.plan.number)
+    }
 }

@@ -12,6 +12,7 @@
 pub mod calibrations;
 mod files;
 pub mod fit;
+mod judged;
 pub mod manifest;
 pub mod place;
 pub mod reader;

@@ -23,6 +23,8 @@ pub struct Document<'a> {
     gates: Vec<Gated<'a>>,
     events: &'a [Value],
     analysis: Option<&'a Analysis>,
+    judged_now: bool,
+    no_verdict: Option<&'a str>,
     summary: Option<&'a Summary>,
 }
 
@@ -42,19 +44,11 @@ struct Gated<'a> {
     text: &'a str,
 }
 
-impl<'a> Report<'a> {
+impl Report<'_> {
     /// The document `blktune.report/1`.
     #[must_use]
-    pub fn document(&self) -> Document<'a> {
+    pub fn document(&self) -> Document<'_> {
         let r = self.record;
-        let gated = |t: &'a Trial| {
-            t.findings.iter().map(|f| Gated {
-                trial: t.plan.number,
-                gate: f.gate,
-                voids: f.voids,
-                text: &f.text,
-            })
-        };
         Document {
             schema: "blktune.report/1",
             cut_off: r.cut_off(),
@@ -70,8 +64,14 @@ impl<'a> Report<'a> {
                 .collect(),
             gates: r.trials.iter().flat_map(|(t, _)| gated(t)).collect(),
             events: &r.events,
-            analysis: self.analysis,
+            analysis: self.analysis.as_deref().ok(),
+            judged_now: self.judged_now(),
+            no_verdict: self.analysis.as_ref().err().map(String::as_str),
             summary: r.summary.as_ref(),
         }
     }
+}
+
+fn gated(t: &Trial) -> impl Iterator<Item = Gated<'_>> {
+    t.findings.iter().map(|f| Gated { trial: t.plan.number, gate: f.gate, voids: f.voids, text: &f.text })
 }

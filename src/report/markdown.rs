@@ -35,9 +35,15 @@ impl Report<'_> {
         for damage in &r.damage {
             line(out, &format!("**{}**", text(damage)));
         }
-        match self.analysis {
-            Some(a) => line(out, &format!("**{}**", text(a.sentence()))),
-            None => line(out, "**No verdict: the trials of this record were not judged.**"),
+        match &self.analysis {
+            Ok(a) => line(out, &format!("**{}**", text(a.sentence()))),
+            Err(why) => line(out, &format!("**No verdict: {why}.**")),
+        }
+        if self.judged_now() {
+            line(
+                out,
+                "Its end is not in this record: what follows was judged from the trials that are, by the last look there was.",
+            );
         }
         if !r.cut_off() {
             line(out, &self.ending());
@@ -91,8 +97,9 @@ impl Report<'_> {
 
     fn result(&self, out: &mut String) {
         line(out, "## What follows");
-        let Some(a) = self.analysis else {
-            return line(out, "Nothing: the trials below were not judged.");
+        let a = match &self.analysis {
+            Ok(a) => a,
+            Err(why) => return line(out, &format!("Nothing: {why}.")),
         };
         for c in &a.comparisons {
             line(out, &format!("- {}", text(&c.sentence)));

@@ -1,22 +1,37 @@
-//! L3: one record of an experiment as a text that needs nothing else to be understood.
+//! L3: one record of an experiment as a text that needs nothing else to be understood, and its trials as a table.
 
 pub mod document;
 pub mod markdown;
 mod repeat;
+mod table;
+
+use std::borrow::Cow;
 
 use crate::experiment::analysis::Analysis;
 use crate::record::reader::Record;
 
 /// A record and what follows from it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Report<'a> {
-    /// What was read.
-    pub record: &'a Record,
-    /// What follows; None if nothing was judged.
-    pub analysis: Option<&'a Analysis>,
+    record: &'a Record,
+    /// What follows, or why nothing does. Borrowed if it was judged when the experiment ended, owned if only now.
+    analysis: Result<Cow<'a, Analysis>, String>,
 }
 
-impl Report<'_> {
+impl<'a> Report<'a> {
+    /// The report of a record. What was said when the experiment ended stands; without that its trials are judged now.
+    #[must_use]
+    pub fn of(record: &'a Record) -> Self {
+        let said = record.summary.as_ref().and_then(|s| s.analysis.as_ref());
+        let analysis = said.map_or_else(|| record.judge().map(Cow::Owned), |a| Ok(Cow::Borrowed(a)));
+        Self { record, analysis }
+    }
+
+    /// Whether its trials were judged only now, since nothing was said when the experiment ended.
+    #[must_use]
+    pub const fn judged_now(&self) -> bool {
+        matches!(self.analysis, Ok(Cow::Owned(_)))
+    }
     /// How it ended, in a sentence.
     #[must_use]
     pub fn ending(&self) -> String {

@@ -11,6 +11,7 @@ use crate::app::dialogs::{Dialog, help};
 use crate::app::layout;
 use crate::app::model::Model;
 use crate::app::purpose::Purpose;
+use crate::app::screens::experiment::start;
 use crate::app::screens::settings::value_with_unit;
 use crate::config::theme::Role;
 use crate::tuning::catalogue;
@@ -48,6 +49,22 @@ pub(super) fn draw(dialog: &Dialog, model: &Model, pen: &mut Pen<'_>, area: Rect
             lines.pop();
             framed(pen, area, WIDE, &e.title, &lines, &[], 0);
         }
+        Dialog::Plan(p) => {
+            let width = usize::from(WIDE.min(area.width)).saturating_sub(4);
+            let mut lines: Vec<Line> = Vec::new();
+            for paragraph in &p.paragraphs {
+                lines.extend(text(Role::Text, paragraph, width));
+                lines.push(Vec::new());
+            }
+            lines.pop();
+            let (role, words) = match start::may_start(model) {
+                Ok(()) => (Role::Accent, format!("Enter starts it: {}", p.takes)),
+                Err(why) => (Role::Warning, why),
+            };
+            let mut foot = vec![Vec::new()];
+            foot.extend(text(role, &words, width));
+            framed(pen, area, WIDE, &format!("Experiment on {}", p.order.row), &lines, &foot, p.top);
+        }
         Dialog::Edit(e) => framed(pen, area, NARROW, &e.title, &edit_lines(e, area), &[], 0),
         Dialog::Columns(c) => choosing::columns(c, pen, area),
         Dialog::Order(o) => choosing::order(o, model, pen, area),
@@ -56,17 +73,14 @@ pub(super) fn draw(dialog: &Dialog, model: &Model, pen: &mut Pen<'_>, area: Rect
             framed(pen, area, NARROW, &title, &back_lines(b, model, area), &[], 0);
         }
         Dialog::Leave { choice, quit } => {
-            let run = model.run.as_ref();
-            let what = run.map_or_else(|| "a run".to_owned(), |r| format!("{} on {}", r.name, r.place.name));
             let stop = if *quit { "stop it and leave" } else { "stop it" };
-            let lines = vec![
-                vec![piece(Role::Text, format!("{what} is still going on."))],
-                Vec::new(),
-                answers("stay", stop, *choice == Choice::Stop),
-            ];
-            framed(pen, area, NARROW, "Stop the run?", &lines, &[], 0);
+            let (title, what) = leave(model);
+            let width = usize::from(NARROW.min(area.width)).saturating_sub(4);
+            let mut lines = text(Role::Text, &what, width);
+            lines.extend([Vec::new(), answers("stay", stop, *choice == Choice::Stop)]);
+            framed(pen, area, NARROW, title, &lines, &[], 0);
         }
-        Dialog::Busy { text: why, start } => {
+        Dialog::Busy { text: why, start, .. } => {
             let width = usize::from(NARROW.min(area.width)).saturating_sub(4);
             let mut lines = text(Role::Text, &format!("{why}."), width);
             lines.push(Vec::new());
@@ -138,6 +152,21 @@ pub(super) fn framed_within(
 
 fn text(role: Role, words: &str, width: usize) -> Vec<Line> {
     wrap(words, width).into_iter().map(|l| vec![piece(role, l)]).collect()
+}
+
+/// The question whether to stop what goes on, and what that is.
+fn leave(model: &Model) -> (&'static str, String) {
+    if let Some(course) = model.course.as_ref().filter(|c| c.going()) {
+        let device = &course.design().device;
+        let what = format!(
+            "{} on {device} is still going on. Stopped, all settings are put back, and what was measured until now is kept.",
+            course.cells()
+        );
+        return ("Stop the experiment?", what);
+    }
+    let run = model.run.as_ref();
+    let what = run.map_or_else(|| "a run".to_owned(), |r| format!("{} on {}", r.name, r.place.name));
+    ("Stop the run?", format!("{what} is still going on."))
 }
 
 fn answers(harmless: &str, other: &str, other_chosen: bool) -> Line {

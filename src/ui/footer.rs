@@ -93,6 +93,7 @@ const fn screen_of(id: ActionId) -> Option<Screen> {
         ActionId::GoDevices => Some(Screen::Devices),
         ActionId::GoSettings => Some(Screen::Settings),
         ActionId::GoWorkload => Some(Screen::Workload),
+        ActionId::GoExperiment => Some(Screen::Experiment),
         ActionId::GoMessages => Some(Screen::Messages),
         _ => None,
     }

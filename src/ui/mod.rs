@@ -2,9 +2,12 @@
 
 mod chart;
 mod choosing;
+mod course;
 mod device_panel;
 mod devices;
 mod dialogs;
+mod entries;
+mod experiment;
 mod footer;
 mod head;
 mod messages;
@@ -37,6 +40,10 @@ pub fn render(model: &Model, theme: &Theme, frame: &mut Frame<'_>) {
         (Screen::Devices, _) => devices::draw(model, &mut pen, area),
         (Screen::Settings, _) => settings::draw(model, &mut pen, area),
         (Screen::Workload, Some(run)) => run::draw(run, &mut pen, parts.body),
+        (Screen::Experiment, _) => match &model.course {
+            Some(course) => course::draw(course, model, &mut pen),
+            None => experiment::draw(model, &mut pen, parts.body),
+        },
         (Screen::Workload, None) => workload::draw(model, &mut pen, area),
         (Screen::Messages, _) => messages::draw(model, &mut pen, parts.body),
     }

@@ -2,8 +2,9 @@
 
 use ratatui::layout::Rect;
 
+use crate::app::entries::Entry;
 use crate::app::layout::split;
-use crate::app::report::{CHART_ROWS, Entry, entries};
+use crate::app::report::entries;
 use crate::app::run::Run;
 use crate::app::screens::fields::{seconds, sentence};
 use crate::config::theme::Role;
@@ -11,13 +12,9 @@ use crate::units::{Nanos, latency, mib_per_s};
 use crate::workload::live::{LatencyStep, Phase};
 
 use super::chart;
-use super::text::{Pen, Piece, cut, left, piece, right, wrap};
+use super::entries::{LEAST_CHARTS, Line, lines, scrolled};
+use super::text::{Pen, cut, piece, right, wrap};
 use crate::app::timeline::Span;
-
-/// Fewest rows in which charts say anything.
-const LEAST_CHARTS: u16 = 5;
-
-type Line = Vec<Piece<'static>>;
 
 pub(super) fn draw(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     let width = usize::from(area.width).saturating_sub(2);
@@ -46,7 +43,7 @@ pub(super) fn draw(run: &Run, pen: &mut Pen<'_>, area: Rect) {
         progress(run, pen, bar);
         going(run, &entries, pen, below);
     } else {
-        report(run, &entries, pen, rest, title);
+        scrolled(&entries, run.top, pen, rest, title, &mut |pen, room| draw_charts(run, pen, room));
     }
 }
 
@@ -56,40 +53,6 @@ fn empty_rows(entries: &[Entry], area: Rect) -> usize {
     // The title, the bar and a row below it.
     let free = usize::from(area.height).saturating_sub(3 + figures);
     if free < usize::from(LEAST_CHARTS) + 3 { free } else { 0 }
-}
-
-/// The lines of an entry; charts have none.
-fn lines(entry: &Entry, width: u16) -> Vec<Line> {
-    match entry {
-        Entry::Blank => vec![Vec::new()],
-        Entry::Text { role, mark, text } => {
-            let indent = if mark.is_empty() { 1 } else { 3 };
-            let wrapped = wrap(text, usize::from(width).saturating_sub(indent + 1));
-            let line = |(i, line): (usize, String)| {
-                let before =
-                    if i == 0 && !mark.is_empty() { format!(" {mark} ") } else { " ".repeat(indent) };
-                vec![piece(*role, format!("{before}{line}"))]
-            };
-            wrapped.into_iter().enumerate().map(line).collect()
-        }
-        Entry::Heads { label, cells } => {
-            let mut text = " ".repeat(label + 1);
-            for (head, width) in cells {
-                text.push(' ');
-                text.push_str(&right(head, *width));
-            }
-            vec![vec![piece(Role::Heading, text)]]
-        }
-        Entry::Row { width, label, role, cells } => {
-            let mut text = String::new();
-            for (cell, width) in cells {
-                text.push(' ');
-                text.push_str(&right(cell, *width));
-            }
-            vec![vec![piece(*role, format!(" {}", left(label, *width))), piece(Role::Text, text)]]
-        }
-        Entry::Charts => Vec::new(),
-    }
 }
 
 /// The figures, scrolled where there are too many of them, and the charts below.
@@ -104,42 +67,6 @@ fn going(run: &Run, entries: &[Entry], pen: &mut Pen<'_>, area: Rect) {
         pen.line(Rect { y, height: 1, ..above }, line);
     }
     draw_charts(run, pen, below);
-}
-
-/// The report from its first entry that is shown on; the charts take what is left of the screen, if that is more.
-fn report(run: &Run, entries: &[Entry], pen: &mut Pen<'_>, area: Rect, title: Rect) {
-    let heights = |entries: &[Entry]| -> usize {
-        entries
-            .iter()
-            .map(|e| if *e == Entry::Charts { CHART_ROWS } else { lines(e, area.width).len() })
-            .sum()
-    };
-    let height = usize::from(area.height);
-    // No further than to the end.
-    let furthest = (0..entries.len()).find(|&i| heights(&entries[i..]) <= height).unwrap_or(0);
-    let top = run.top.min(furthest);
-    let mut y = area.y;
-    for entry in &entries[top..] {
-        if *entry == Entry::Charts {
-            let room = Rect { y, height: area.bottom().saturating_sub(y), ..area };
-            if room.height >= LEAST_CHARTS {
-                draw_charts(run, pen, room);
-            }
-            break;
-        }
-        for line in lines(entry, area.width) {
-            if y < area.bottom() {
-                pen.line(Rect { y, height: 1, ..area }, &line);
-                y += 1;
-            }
-        }
-    }
-    let all = heights(entries);
-    if all > height {
-        let above = heights(&entries[..top]);
-        let shown = format!("{} to {} of {all} lines ", above + 1, (above + height).min(all));
-        pen.line_right(Rect { height: 1, ..title }, title.x + 30, &[piece(Role::Muted, shown)]);
-    }
 }
 
 fn progress(run: &Run, pen: &mut Pen<'_>, area: Rect) {

@@ -5,7 +5,8 @@
 use std::fmt::Write as _;
 use std::thread;
 
-use blktune::experiment::analysis::{Analysis, Circumstances, live};
+use blktune::experiment::analysis::{Analysis, live};
+use blktune::experiment::circumstances::Circumstances;
 use blktune::experiment::event::Ending;
 use blktune::experiment::observation::{Question, from_trials};
 use blktune::experiment::order::Light;
@@ -85,6 +86,11 @@ fn cases() -> Vec<Case> {
             &[(Red, Least(MOSTLY)), (Differs, Most(RARELY))],
         ),
     ]
+}
+
+/// All that is tried here.
+pub(crate) fn truths() -> Vec<Nature> {
+    cases().into_iter().map(|c| c.nature).collect()
 }
 
 fn experiment(nature: Nature, seed: u64) -> Analysis {

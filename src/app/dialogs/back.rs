@@ -10,6 +10,7 @@ use crate::app::effect::Effect;
 use crate::app::message::Level;
 use crate::app::model::Model;
 use crate::app::purpose::Purpose;
+use crate::app::screens::settings;
 use crate::sys::queue::QueueState;
 
 /// How far.
@@ -62,6 +63,12 @@ impl BackDialog {
     pub fn new(device: DeviceId) -> Self {
         Self { device, choice: Choice::default(), looking: false }
     }
+}
+
+/// Asks about the device that is meant.
+pub fn open(model: &mut Model) {
+    let device = settings::subject(model).map(|e| e.device.id.clone());
+    model.dialogs.extend(device.map(|d| Dialog::Back(BackDialog::new(d))));
 }
 
 /// Enter was pressed in the dialog, which is off the stack already.

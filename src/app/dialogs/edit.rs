@@ -5,6 +5,8 @@
 pub enum Purpose {
     /// A value to be staged for this setting.
     Setting(String),
+    /// A level of this setting in an experiment, or what is `set` of its workload.
+    Level(&'static str),
     /// A field of the workload, by its key.
     Field(&'static str),
 }

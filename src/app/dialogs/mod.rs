@@ -8,6 +8,7 @@ pub mod explain;
 pub mod help;
 pub mod leave;
 pub mod order;
+pub mod plan;
 
 use back::BackDialog;
 use changes::ChangesDialog;
@@ -16,6 +17,9 @@ use edit::EditDialog;
 use explain::Explanation;
 use leave::Choice;
 use order::OrderDialog;
+use plan::PlanDialog;
+
+use super::effect::ExperimentOrder;
 
 /// A dialog with its state.
 #[derive(Clone, Debug)]
@@ -29,6 +33,8 @@ pub enum Dialog {
     Changes(ChangesDialog),
     /// A longer explanation.
     Explain(Explanation),
+    /// The plan of an experiment.
+    Plan(PlanDialog),
     /// A value is typed.
     Edit(EditDialog),
     /// The columns of the list are chosen.
@@ -37,7 +43,7 @@ pub enum Dialog {
     Order(OrderDialog),
     /// How far to go back?
     Back(BackDialog),
-    /// A run goes on: stop it, or stay?
+    /// A run or an experiment goes on: stop it, or stay?
     Leave {
         /// What Enter does.
         choice: Choice,
@@ -50,5 +56,16 @@ pub enum Dialog {
         text: String,
         /// What Enter does.
         start: bool,
+        /// What is started then.
+        then: Busied,
     },
+}
+
+/// What a busy device keeps waiting.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Busied {
+    /// The run of the form.
+    Run,
+    /// This experiment.
+    Experiment(Box<ExperimentOrder>),
 }

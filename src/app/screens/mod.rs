@@ -1,6 +1,7 @@
 //! The state of each screen and what its keys do.
 
 pub mod devices;
+pub mod experiment;
 pub mod fields;
 pub mod messages;
 pub mod settings;

@@ -6,6 +6,7 @@ use crate::tuning::catalogue::{self, Group, Legal, SettingRow};
 
 use crate::app::dialogs::edit::{EditDialog, Purpose};
 use crate::app::dialogs::explain::Explanation;
+use crate::app::effect::Effect;
 use crate::app::fleet::Entry;
 use crate::app::model::{Model, Screen};
 
@@ -225,6 +226,13 @@ pub fn can_confirm(model: &Model) -> Result<(), String> {
         Some(_) => Ok(()),
         None => Err(format!("{}: nothing waits to be put back", entry.device.name())),
     }
+}
+
+/// Keeps the changes that would be put back.
+#[must_use]
+pub fn confirm(model: &Model) -> Vec<Effect> {
+    let device = subject(model).map(|e| e.device.id.clone());
+    device.map(|device| Effect::Confirm { device }).into_iter().collect()
 }
 
 /// Stages a value for the setting under the cursor; the value it has already unstages.

@@ -5,10 +5,11 @@ use crate::trial::foreground;
 use crate::units::Bytes;
 use crate::workload::job::{EngineKind, Job};
 
-use crate::app::dialogs::Dialog;
 use crate::app::dialogs::edit::{EditDialog, Purpose};
 use crate::app::dialogs::explain::Explanation;
+use crate::app::dialogs::{Busied, Dialog};
 use crate::app::effect::{Effect, RunTarget};
+use crate::app::fleet::Entry;
 use crate::app::model::{Model, PresetRow};
 use crate::app::run::Run;
 
@@ -257,6 +258,9 @@ pub fn can_use(model: &Model) -> Result<(), String> {
         Row::Start if model.run.as_ref().is_some_and(Run::going) => {
             Err("a run is going on already".to_owned())
         }
+        Row::Start if model.experimenting() => {
+            Err("an experiment is going on; a run would spoil its trials".to_owned())
+        }
         Row::Start => match w.contradiction() {
             Some(why) => Err(why),
             None => has_node(model).and_then(|()| on_step(model)),
@@ -301,7 +305,7 @@ pub fn use_field(model: &mut Model) -> Vec<Effect> {
     match model.workload.row {
         Row::Start => {
             if let Some(text) = others_io(model) {
-                model.dialogs.push(Dialog::Busy { text, start: false });
+                model.dialogs.push(Dialog::Busy { text, start: false, then: Busied::Run });
                 return Vec::new();
             }
             return start(model, false);
@@ -333,7 +337,14 @@ pub fn use_field(model: &mut Model) -> Vec<Effect> {
 #[must_use]
 pub fn others_io(model: &Model) -> Option<String> {
     let (RunTarget::Device { device, .. }, _) = target(model) else { return None };
-    let rates = model.fleet.get(&device)?.rates.as_ref()?;
+    io_of_others(model.fleet.get(&device)?, "the run would slow them down, and they the run")
+}
+
+/// Other people's I/O on a device: whose device, how much, and what to think of before something is started on it. None if
+/// it is quiet.
+#[must_use]
+pub fn io_of_others(entry: &Entry, what: &str) -> Option<String> {
+    let rates = entry.rates.as_ref()?;
     let busy = rates.busy_pct.unwrap_or(0.0);
     let iops = rates.read_iops.unwrap_or(0.0) + rates.write_iops.unwrap_or(0.0);
     // A quiet system disk still sees a commit of its journal now and then.
@@ -342,8 +353,8 @@ pub fn others_io(model: &Model) -> Option<String> {
     }
     let mib = rates.bytes_per_s().map_or_else(|| "-".to_owned(), crate::units::mib_per_s);
     Some(format!(
-        "{} is doing {} I/O per second for others, {mib} MiB/s, {busy:.0}% busy; the run would slow them down, and they the run",
-        device.name,
+        "{} is doing {} I/O per second for others, {mib} MiB/s, {busy:.0}% busy; {what}",
+        entry.device.name(),
         crate::units::events(iops.round())
     ))
 }
@@ -352,6 +363,7 @@ pub fn others_io(model: &Model) -> Option<String> {
 pub fn start(model: &mut Model, busy_ok: bool) -> Vec<Effect> {
     let jobs = model.workload.jobs.clone();
     let going = model.run.as_ref().is_some_and(Run::going);
+    let going = going || model.experimenting();
     if going || jobs.is_empty() || model.workload.contradiction().is_some() {
         return Vec::new();
     }
