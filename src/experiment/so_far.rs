@@ -1,6 +1,7 @@
 //! What follows from an experiment that goes on, after each of its blocks.
 
-use super::analysis::{self, Analysis, Circumstances};
+use super::analysis::{self, Analysis};
+use super::circumstances::Circumstances;
 use super::design::Design;
 use super::event::Event;
 use super::observation::{Question, TRIALS_OF_TWO, from_trials};

@@ -16,7 +16,6 @@ use super::kernel_bench::KernelBench;
 use crate::clock::{Clock, SystemClock};
 use crate::experiment::analysis::{self, Analysis};
 use crate::experiment::asked::Designed;
-use crate::experiment::circumstances::Circumstances;
 use crate::experiment::conductor::Conductor;
 use crate::experiment::design::FactorKind;
 use crate::experiment::drive;
