@@ -11,6 +11,7 @@ use blktune::experiment::event::{Ending, Event};
 use blktune::experiment::observation::{Question, from_trials};
 use blktune::experiment::order::Light;
 use blktune::experiment::schedule::order_of;
+use blktune::experiment::so_far::SoFar;
 use blktune::experiment::trial::{Gate, Role, Trial};
 use blktune::experiment::verdict::Verdict;
 use blktune::stats::block::Order;
@@ -149,5 +150,11 @@ fn stopped_in_a_sequence_it_says_what_was_carried_over_until_then() {
     assert_eq!((conducted.ending, bench.put_back), (Ending::Stopped, 1));
     let a = analysed(&conductor);
     assert_eq!((a.comparisons[0].verdict, a.order.light), (Verdict::Invalid, Light::Red));
+    assert!(a.sentence().contains("read_ahead_kb was 128"), "{}", a.sentence());
+    // And while it goes on, after the very block.
+    let mut so_far = SoFar::new(conductor.design(), Vec::new());
+    assert_eq!(events.iter().take_while(|e| !so_far.take(e)).count(), eighth.unwrap());
+    let a = so_far.analysis();
+    assert_eq!((a.order.light, a.complete_blocks), (Light::Red, 1));
     assert!(a.sentence().contains("read_ahead_kb was 128"), "{}", a.sentence());
 }
