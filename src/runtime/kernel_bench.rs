@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
-use crate::experiment::bench::{Bench, BenchError, Measured};
+use crate::experiment::bench::{Bench, BenchError, Found, Measured};
 use crate::experiment::measured::{Around, measured_of};
 use crate::experiment::passage::Below;
 use crate::sys::attr;
@@ -53,6 +53,7 @@ pub struct KernelBench<'a> {
     target: Target,
     others: Option<Foreign>,
     at_start: Unwritten,
+    size_at_start: Option<Bytes>,
     tell: Option<Tell<'a>>,
     said: Vec<String>,
 }
@@ -80,6 +81,7 @@ impl<'a> KernelBench<'a> {
             target,
             others,
             at_start: Unwritten::read(root),
+            size_at_start: size(root, id),
             tell: None,
             said: Vec::new(),
         }
@@ -92,10 +94,10 @@ impl<'a> KernelBench<'a> {
         self
     }
 
-    /// The queue at the beginning.
+    /// The device and its queue at the beginning.
     #[must_use]
-    pub fn start(&self) -> &QueueState {
-        self.held.start()
+    pub fn found(&self) -> Found {
+        Found { settings: self.held.start().clone(), id: Some(self.id.clone()), size: self.size_at_start }
     }
 
     /// What there was to say meanwhile that is no error: notes that were not made, settings of others that were left
@@ -151,10 +153,6 @@ impl<'a> KernelBench<'a> {
         text.split_ascii_whitespace().map(|n| n.parse::<u64>().ok()).sum()
     }
 
-    fn size(&self) -> Option<Bytes> {
-        attr::read_u64(&self.root.block(&self.id.name).join("size")).map(|n| Sectors(n).bytes())
-    }
-
     fn take(&mut self, applied: Applied) -> Result<QueueState, BenchError> {
         self.said.extend(self.held.take_warning());
         if applied.after.attributes.is_empty() {
@@ -187,6 +185,10 @@ impl<'a> KernelBench<'a> {
             | RunError::Unsafe(_) => BenchError::Broken(e.to_string()),
         }
     }
+}
+
+fn size(root: &SysRoot, id: &DeviceId) -> Option<Bytes> {
+    attr::read_u64(&root.block(&id.name).join("size")).map(|n| Sectors(n).bytes())
 }
 
 impl Bench for KernelBench<'_> {
@@ -275,7 +277,7 @@ impl Bench for KernelBench<'_> {
         let around = Around {
             settings: (before, after),
             id: inventory::identify(&self.root, &self.id.name),
-            size: self.size(),
+            size: size(&self.root, &self.id),
             asleep_s: boot.since(awake).seconds(),
             below: Below { read_ahead, shared: self.others.is_some() },
         };
