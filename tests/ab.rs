@@ -211,7 +211,7 @@ fn flag_by(isolation: Isolation, d: &LoopDevice) -> (Ending, Analysis) {
     let target = Target::open(&root, &d.node()).unwrap().unwrap();
     let home = tempfile::tempdir().unwrap();
     let journal = Journal::new(home.path(), "this boot");
-    let mut bench = KernelBench::open(&root, &journal, &id, target, None, &stop).unwrap();
+    let mut bench = KernelBench::open(&root, &journal, &id, None, target, None);
     let mut conductor = Conductor::new(design, bench.found());
     let done = conduct(&mut conductor, &mut bench, &SystemClock, &stop, &mut |_| {});
     assert_eq!(done.not_restored, Vec::<String>::new());

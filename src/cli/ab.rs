@@ -15,6 +15,7 @@ use super::device_arg::resolve;
 use super::outcome::{CommandResult, Failure};
 use super::output;
 use super::progress_line::ProgressLine;
+use super::run::sandbox_target;
 use super::workload_failure::{run_failure, stopped, target_failure};
 use crate::config::view::state_dir;
 use crate::experiment::analysis::Analysis;
@@ -23,7 +24,7 @@ use crate::experiment::design::{Design, Isolation};
 use crate::experiment::event::{Ending, Event};
 use crate::experiment::trial::PlannedTrial;
 use crate::experiment::weak::Weak;
-use crate::experiment::{plan, schedule};
+use crate::experiment::{estimate, plan, schedule};
 use crate::record::fit;
 use crate::record::reader::Record;
 use crate::record::summary;
@@ -226,7 +227,11 @@ fn conduct(args: &AbArgs, root: &SysRoot, prepared: &Prepared, stop: &Arc<Atomic
         line: RefCell::new(ProgressLine::new(jobs.first().map_or(1, Vec::len))),
         teller: RefCell::new(Teller::new(design, &prepared.plan)),
     };
-    let ended = experiment::conduct(root, &journal(root)?, prepared, &printer, stop);
+    let made = (prepared.sandbox && design.target.is_none() && estimate::writes(design))
+        .then(|| sandbox_target(root, &SysRoot::node(&prepared.row), &prepared.row.kernel()))
+        .transpose()
+        .map_err(target_failure)?;
+    let ended = experiment::conduct(root, &journal(root)?, prepared, made, &printer, stop);
     printer.line.borrow_mut().clear();
     let ended = ended.map_err(not_begun)?;
     let report = Report { ended: &ended, design };

@@ -19,7 +19,7 @@ use crate::experiment::asked::Designed;
 use crate::experiment::conductor::Conductor;
 use crate::experiment::design::FactorKind;
 use crate::experiment::drive;
-use crate::experiment::estimate::{self, block_time};
+use crate::experiment::estimate::block_time;
 use crate::experiment::event::{Ending, Event};
 use crate::experiment::observation::{Question, from_trials};
 use crate::experiment::so_far::SoFar;
@@ -36,6 +36,7 @@ use crate::trial::foreign;
 use crate::tuning::control::SysfsQueue;
 use crate::tuning::journal::Journal;
 use crate::workload::live::Progress;
+use crate::workload::target::Target;
 
 /// An experiment that is to be conducted.
 #[derive(Clone, Debug)]
@@ -111,7 +112,7 @@ pub struct Ended {
 }
 
 /// Conducts it to its end, or until `stop` is set: then what was measured is kept, and judged by the last look. Settings are
-/// back before anything is reckoned.
+/// back before anything is reckoned. `made` is what the trials may write to, made for them and under guard.
 ///
 /// # Errors
 /// It could not begin.
@@ -119,6 +120,7 @@ pub fn conduct(
     root: &SysRoot,
     journal: &Journal,
     prepared: &Prepared,
+    made: Option<Target>,
     audience: &dyn Audience,
     stop: &AtomicBool,
 ) -> Result<Ended, BeginError> {
@@ -133,9 +135,9 @@ pub fn conduct(
     }
     let began = SystemClock.boot();
     // Before anything is waited for: who comes second is told at once. A device that is written to has its guard's lock.
-    let guarded = prepared.sandbox && design.target.is_none() && estimate::writes(design);
+    let guarded = made.as_ref().is_some_and(|t| t.guard().is_some());
     let lock = if guarded { None } else { Some(DeviceLock::take(&id.name, stop)?) };
-    let target = target::open(root, prepared, stop, &|p| audience.progress(p))?;
+    let target = target::open(root, prepared, made, stop, &|p| audience.progress(p))?;
     let weak = target::weaknesses(root, design, &id.name, &prepared.state, Some(&target))?;
     let others = foreign::look(root, &id.name, stop);
     if let (Some(busy), false) = (&others, prepared.busy_ok) {

@@ -17,7 +17,6 @@ use crate::sys::queue::QueueState;
 use crate::sys::root::SysRoot;
 use crate::trial;
 use crate::units::{Bytes, Sectors};
-use crate::workload::guard::Arming;
 use crate::workload::job::Job;
 use crate::workload::live::Progress;
 use crate::workload::named::Named;
@@ -32,7 +31,7 @@ pub fn jobs_of_all(design: &Design) -> Result<Vec<Vec<Job>>, CellsError> {
     (0..design.cells.len()).map(|cell| jobs_of(design, cell, 1)).collect()
 }
 
-/// Opens what the trials of all cells use: the row that was named, or the design's target. Once, so that all find the same
+/// Opens what the trials of all cells use: the row that was named, or the design's target, unless it was `made` for them. Once, so that all find the same
 /// places.
 ///
 /// # Errors
@@ -40,6 +39,7 @@ pub fn jobs_of_all(design: &Design) -> Result<Vec<Vec<Job>>, CellsError> {
 pub(super) fn open(
     root: &SysRoot,
     prepared: &Prepared,
+    made: Option<Target>,
     stop: &AtomicBool,
     tell: &dyn Fn(&Progress),
 ) -> Result<Target, BeginError> {
@@ -52,11 +52,10 @@ pub(super) fn open(
     if let Some(no) = no_place(root, prepared)? {
         return Err(no);
     }
-    let own = prepared.sandbox && design.target.is_none();
-    // Only the device that was made for this is armed, and under the same guard as any other.
-    let arming = Arming { device: row.kernel(), destroy: Vec::new() };
-    let armed = || own.then(|| Target::armed(root, path, &arming));
-    let target = Named { path, armed: &armed, own }.open(root, &jobs, &mut scratch)?;
+    let target = match made {
+        Some(target) => target,
+        None => Named { path, armed: &|| None, own: false }.open(root, &jobs, &mut scratch)?,
+    };
     for job in &jobs {
         target.region(job)?;
     }
