@@ -47,6 +47,8 @@ pub enum ChangedBy {
     Held,
     /// The kernel, as a side effect of a change made here.
     SideEffect,
+    /// An experiment that goes on; it is put back at its end.
+    Experiment,
     /// Something else.
     Other,
 }
@@ -91,6 +93,8 @@ pub struct Entry {
     pub work: Option<Work>,
     /// When what was changed is put back unless it is confirmed, on `CLOCK_MONOTONIC`; None if all is kept.
     pub held: Option<Nanos>,
+    /// An experiment writes its settings.
+    pub experiment: bool,
     pub(super) left: BTreeMap<String, Left>,
     /// The queue before the changes that are being written, read while they are: whose they are is known after it.
     pub(super) before_work: Option<QueueState>,
@@ -119,6 +123,7 @@ impl Entry {
             staged: BTreeMap::new(),
             work: None,
             held: None,
+            experiment: false,
             left: BTreeMap::new(),
             before_work: None,
             users: String::new(),
@@ -195,7 +200,8 @@ impl Entry {
     /// Drops what is staged and need not be, or can not be any more. A tunable that is not there stays as long as a
     /// scheduler is staged that may bring it, and one that is there is made anew by a switch, whatever it reads now.
     fn settle_staged(&mut self) {
-        let Some(state) = &self.queue else { return };
+        // What an experiment writes is no answer to what is staged.
+        let Some(state) = self.queue.as_ref().filter(|_| !self.experiment) else { return };
         let differs = |name: &str, value: &str| state.effective(name).as_deref() != Some(value);
         let switches = self.staged.get("scheduler").is_some_and(|s| differs("scheduler", s));
         self.staged.retain(|name, value| {
@@ -266,6 +272,7 @@ impl Entry {
             return None;
         }
         let by = match self.left.get(name) {
+            _ if self.experiment => ChangedBy::Experiment,
             Some(left) if left.value != now => ChangedBy::Other,
             Some(left) if left.held && self.held.is_some() => ChangedBy::Held,
             Some(left) if left.asked => ChangedBy::Us,

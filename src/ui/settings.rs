@@ -113,7 +113,7 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: boo
     let mark = match &changed {
         None => " ",
         Some((ChangedBy::Us, _)) => "*",
-        Some((ChangedBy::Held, _)) => "h",
+        Some((ChangedBy::Held | ChangedBy::Experiment, _)) => "h",
         Some((ChangedBy::SideEffect, _)) => "~",
         Some((ChangedBy::Other, _)) => "!",
     };
@@ -135,7 +135,7 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: boo
     {
         let whose = match by {
             ChangedBy::Us => "here",
-            ChangedBy::Held => "held",
+            ChangedBy::Held | ChangedBy::Experiment => "held",
             ChangedBy::SideEffect => "side effect",
             ChangedBy::Other => "outside",
         };

@@ -2,7 +2,7 @@
 
 use crate::app::dialogs::{Busied, Dialog};
 use crate::app::message::{ExperimentEnd, Level, Message, NotBegun};
-use crate::app::model::Model;
+use crate::app::model::{Model, Screen};
 use crate::experiment::event::{Ending, Event};
 
 use super::course::Course;
@@ -16,7 +16,7 @@ pub fn take(model: &mut Model, message: Message) {
             let said = worth_saying(&event).map(|(level, text)| (level, format!("{}: {text}", name(course))));
             course.take(*event);
             if let Some((level, text)) = said {
-                model.say(level, text);
+                say(model, level, text);
             }
         }
         Message::ExperimentProgress(p) => course.progress = Some(*p),
@@ -57,6 +57,9 @@ fn worth_saying(event: &Event) -> Option<(Level, String)> {
 fn ended(model: &mut Model, result: Result<Box<ExperimentEnd>, NotBegun>) {
     let Some(course) = model.course.as_mut() else { return };
     let name = name(course);
+    if let Some(entry) = model.fleet.get_mut(&course.order.device) {
+        entry.experiment = false;
+    }
     course.top = 0;
     course.stopping = false;
     course.trial = None;
@@ -79,7 +82,16 @@ fn ended(model: &mut Model, result: Result<Box<ExperimentEnd>, NotBegun>) {
         Err(NotBegun::Stopped) => model.course = None,
         result => course.ended = Some(result),
     }
-    model.say(said.0, format!("{name}: {}", said.1));
+    say(model, said.0, format!("{name}: {}", said.1));
+}
+
+/// Says it; not in the line below where the screen shows it already.
+fn say(model: &mut Model, level: Level, text: String) {
+    let before = model.status.take();
+    model.say(level, text);
+    if model.screen == Screen::Experiment && model.course.is_some() {
+        model.status = before;
+    }
 }
 
 /// The end in one line.
