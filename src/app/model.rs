@@ -207,7 +207,8 @@ impl Model {
     /// Why the settings of this device can not be written; None if they can, as far as is known.
     #[must_use]
     pub fn why_not_write(&self, device: &DeviceId) -> Option<String> {
-        let experiment = self.fleet.get(device).is_some_and(|e| e.experiment);
+        let going = self.course.as_ref().filter(|c| c.going());
+        let experiment = going.is_some_and(|c| c.order.device.same_device(device));
         let held = || format!("an experiment goes on and holds the settings of {}", device.name);
         self.read_only().map(str::to_owned).or_else(|| experiment.then(held))
     }

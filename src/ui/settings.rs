@@ -113,8 +113,9 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: boo
     let mark = match &changed {
         None => " ",
         Some((ChangedBy::Us, _)) => "*",
-        Some((ChangedBy::Held | ChangedBy::Experiment, _)) => "h",
+        Some((ChangedBy::Held, _)) => "h",
         Some((ChangedBy::SideEffect, _)) => "~",
+        Some((ChangedBy::Experiment, _)) => "e",
         Some((ChangedBy::Other, _)) => "!",
     };
     let value = row.value.as_deref().map_or_else(|| "-".to_owned(), |v| settings::with_unit(row, v));
@@ -135,8 +136,9 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: boo
     {
         let whose = match by {
             ChangedBy::Us => "here",
-            ChangedBy::Held | ChangedBy::Experiment => "held",
+            ChangedBy::Held => "held",
             ChangedBy::SideEffect => "side effect",
+            ChangedBy::Experiment => "experiment",
             ChangedBy::Other => "outside",
         };
         let room = usize::from(area.width).saturating_sub(legal_end(area.width) + 1);

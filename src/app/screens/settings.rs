@@ -330,8 +330,8 @@ pub const fn changed_words(by: crate::app::fleet::ChangedBy) -> &'static str {
     match by {
         ChangedBy::Us => "changed here",
         ChangedBy::Held => "held, put back unless confirmed",
-        ChangedBy::Experiment => "held by the experiment, put back at its end",
         ChangedBy::SideEffect => "moved with a change made here",
+        ChangedBy::Experiment => "changed by the experiment, put back when it ends",
         ChangedBy::Other => "changed by something else",
     }
 }

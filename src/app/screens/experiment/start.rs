@@ -102,9 +102,6 @@ pub fn order(model: &mut Model, mut order: Box<ExperimentOrder>, busy_ok: bool) 
     if busy_ok {
         order.command.push("--busy-ok".to_owned());
     }
-    if let Some(entry) = model.fleet.get_mut(&order.device) {
-        entry.experiment = true;
-    }
     model.course = Some(Box::new(Course::new(order.clone(), model.now)));
     vec![Effect::StartExperiment(order)]
 }

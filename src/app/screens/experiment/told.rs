@@ -57,9 +57,6 @@ fn worth_saying(event: &Event) -> Option<(Level, String)> {
 fn ended(model: &mut Model, result: Result<Box<ExperimentEnd>, NotBegun>) {
     let Some(course) = model.course.as_mut() else { return };
     let name = name(course);
-    if let Some(entry) = model.fleet.get_mut(&course.order.device) {
-        entry.experiment = false;
-    }
     course.top = 0;
     course.stopping = false;
     course.trial = None;
