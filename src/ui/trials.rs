@@ -6,6 +6,7 @@ use crate::app::screens::experiment::course::Course;
 use crate::app::screens::experiment::tables::{figure, head};
 use crate::config::theme::Role;
 use crate::experiment::estimate::looks_of;
+use crate::experiment::schedule::BASELINE_TRIALS;
 use crate::experiment::trial::{self, Trial};
 
 use super::text::{Pen, Piece, cut, piece, right};
@@ -110,8 +111,12 @@ fn last_number(course: &Course) -> u32 {
     let in_block = 4 + usize::from(design.lead_ins);
     let far = course.far();
     let next = looks_of(design).into_iter().find(|l| *l > far.blocks).unwrap_or(far.blocks);
-    let to_come = (next - far.blocks) * in_block;
-    let to_come = u32::try_from(to_come.saturating_sub(course.in_block())).unwrap_or(0);
+    let to_come = match far.to_look {
+        Some(_) => ((next - far.blocks) * in_block).saturating_sub(course.in_block()),
+        // No more blocks come.
+        None => BASELINE_TRIALS.saturating_sub(course.good(trial::Role::BaselineAfter)),
+    };
+    let to_come = u32::try_from(to_come).unwrap_or(0);
     done.saturating_add(to_come).max(1)
 }
 
@@ -119,10 +124,6 @@ fn axis(course: &Course, pen: &mut Pen<'_>, plot: Rect, last: u32, column: &dyn 
     let (line, look) = if pen.ascii { ("-", "^") } else { ("─", "▲") };
     let y = plot.bottom();
     pen.put(plot.x, y, plot.width, &line.repeat(usize::from(plot.width)), Role::Border);
-    let words = format!("trial {last}");
-    let wide = u16::try_from(words.len()).unwrap_or(0);
-    pen.put(plot.right().saturating_sub(wide), y, wide, &words, Role::Muted);
-    pen.put(plot.x, y, 2, "1", Role::Muted);
     // A look stands behind the last trial of its block.
     let mut blocks = 0;
     for t in course.trials.iter().filter(|t| t.plan.position == Some(4) && !course.is_void(t)) {
@@ -131,6 +132,10 @@ fn axis(course: &Course, pen: &mut Pen<'_>, plot: Rect, last: u32, column: &dyn 
             pen.put(column(t.plan.number), y, 1, look, Role::Accent);
         }
     }
+    let words = format!(" trial {last}");
+    let wide = u16::try_from(words.len()).unwrap_or(0);
+    pen.put(plot.right().saturating_sub(wide), y, wide, &words, Role::Muted);
+    pen.put(plot.x, y, 2, "1", Role::Muted);
 }
 
 fn legend(course: &Course, ascii: bool, width: usize) -> Vec<Piece<'static>> {

@@ -202,7 +202,8 @@ impl Course {
     }
 
     /// Good trials of a role outside of blocks.
-    fn good(&self, role: Role) -> usize {
+    #[must_use]
+    pub fn good(&self, role: Role) -> usize {
         self.trials.iter().filter(|t| t.plan.role == role && !t.void()).count()
     }
 

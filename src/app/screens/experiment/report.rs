@@ -105,7 +105,7 @@ fn ended(course: &Course, end: &ExperimentEnd, paper: Paper) -> Vec<Entry> {
         }
         // The sentence would only say it again.
         Ending::Refused => {
-            out.push(text(Role::Danger, format!("The kernel did not take it: {}.", end.reason)))
+            out.push(text(Role::Danger, format!("The kernel did not take it: {}.", end.reason)));
         }
         Ending::Gone => {
             out.push(text(Role::Danger, format!("The device went away: {}.", end.reason)));
@@ -137,6 +137,9 @@ fn ended(course: &Course, end: &ExperimentEnd, paper: Paper) -> Vec<Entry> {
             let dir = crate::sys::attr::clean(dir.as_os_str().as_encoded_bytes());
             out.push(text(Role::Text, format!("Record: {dir}")));
             out.push(text(Role::Text, format!("Report: blktune report {dir}")));
+            if end.ending == Ending::Stopped {
+                out.push(text(Role::Text, format!("Go on: blktune ab --resume {dir}")));
+            }
         }
         None => out.push(text(Role::Warning, "No record was kept.")),
     }

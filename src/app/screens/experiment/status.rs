@@ -91,7 +91,7 @@ fn cell(course: &Course, plan: &PlannedTrial) -> String {
 fn doing(course: &Course) -> String {
     let d = course.design();
     match course.phase {
-        None | Some(Phase::Draining) => "waiting until nothing is in flight".to_owned(),
+        None | Some(Phase::Draining) => "draining".to_owned(),
         Some(Phase::Applying) => "settings".to_owned(),
         Some(Phase::Settling) => "settling".to_owned(),
         Some(Phase::PuttingBack) => "putting everything back".to_owned(),

@@ -140,7 +140,10 @@ pub(super) fn cells(course: &Course, analysis: Option<&Analysis>, paper: Paper) 
     let mut out = vec![Entry::Line(vec![(Role::Heading, format!(" {}{heads}", left("CELL", name)))])];
     for (i, cell) in design.cells.iter().enumerate() {
         let own = analysis.and_then(|a| a.cells.get(i));
-        let figures: String = metrics.iter().map(|m| right(&cell_figure(own, *m), FIGURE)).collect();
+        // What not every block has a reading of is not compared, and its mean would be of some trials alone.
+        let judged = |m: Metric| analysis.is_some_and(|a| a.comparisons.iter().any(|c| c.metric == m.word()));
+        let own_of = |m: Metric| own.filter(|_| judged(m));
+        let figures: String = metrics.iter().map(|m| right(&cell_figure(own_of(*m), *m), FIGURE)).collect();
         let compared = analysis.and_then(|a| a.primary().find(|c| c.candidate == cell.name));
         let (role, word) = match (i, compared) {
             (0, _) => (Role::Muted, "baseline"),
@@ -179,7 +182,7 @@ pub(super) fn compared(a: &Analysis, paper: Paper, which: Which) -> Vec<Entry> {
     let against = a.primary().next().map(|c| format!("{} / {}", c.candidate, c.baseline));
     let title =
         against.filter(|t| t.chars().count() < METRIC + CHANGE).unwrap_or_else(|| "CHANGE".to_owned());
-    let zone = format!("  {} within ±{}", axis.glyphs.zone, sentence::margin(a.margin));
+    let zone = format!("  {} margin {}", axis.glyphs.zone, sentence::margin(a.margin));
     let mut out = vec![Entry::Line(vec![
         (Role::Heading, format!(" {}", left(&title, METRIC + CHANGE))),
         (Role::Heading, if numbers > 0 { right("interval", numbers) } else { String::new() }),
@@ -230,6 +233,7 @@ struct Glyphs {
     zone: char,
     zero: char,
     line: char,
+    cross: char,
     ends: [char; 2],
     point: char,
     beyond: [char; 2],
@@ -237,10 +241,10 @@ struct Glyphs {
 
 const DRAWN: Glyphs =
     Glyphs {
-        zone: '░', zero: '│', line: '─', ends: ['├', '┤'], point: '●', beyond: ['◀', '▶']
+        zone: '░', zero: '│', line: '─', cross: '┼', ends: ['├', '┤'], point: '●', beyond: ['◀', '▶']
     };
 const PLAIN: Glyphs =
-    Glyphs { zone: ':', zero: '|', line: '-', ends: ['[', ']'], point: 'o', beyond: ['<', '>'] };
+    Glyphs { zone: ':', zero: '|', line: '-', cross: '+', ends: ['[', ']'], point: 'o', beyond: ['<', '>'] };
 
 /// An axis of log ratios with 0 in its middle, the margin marked around it.
 #[derive(Clone, Copy, Debug)]
@@ -260,7 +264,7 @@ impl Axis {
         let points = a.primary().filter_map(|c| Some(c.ratio?.ln().abs()));
         let far = ends.chain(points).filter(|v| v.is_finite()).fold(2.0 * theta, f64::max);
         // An odd number, so that 0 has a column.
-        let width = room.max(5) - usize::from(room.max(5) % 2 == 0);
+        let width = room.max(5) - usize::from(room.max(5).is_multiple_of(2));
         Self { width, reach: far * 1.1, theta, glyphs: if ascii { PLAIN } else { DRAWN } }
     }
 
@@ -300,7 +304,7 @@ impl Axis {
                 Some((_, hi)) if beyond(hi) => Some(g.beyond[usize::from(x > 0)]),
                 Some((lo, _)) if x == lo => Some(g.ends[0]),
                 Some((_, hi)) if x == hi => Some(g.ends[1]),
-                Some((lo, hi)) if lo < x && x < hi => Some(g.line),
+                Some((lo, hi)) if lo < x && x < hi => Some(if x == zero { g.cross } else { g.line }),
                 _ => None,
             };
             let (role, c) = match drawn {
@@ -335,7 +339,7 @@ mod tests {
         assert_eq!(drawn(0.0, -0.01, 0.01), "       ░░├●┤░░       ");
         // Beyond the axis the ends are arrows.
         assert_eq!(drawn(0.3, 0.05, 0.4), "       ░░░│░░░ ├────▶");
-        assert_eq!(drawn(-0.3, -0.4, 0.4), "◀───────────────────▶");
+        assert_eq!(drawn(-0.3, -0.4, 0.4), "◀─────────┼─────────▶");
         assert_eq!(drawn(f64::NAN, f64::NAN, f64::INFINITY), "       ░░░│░░░       ");
     }
 
