@@ -156,7 +156,7 @@ pub fn conduct(
     };
     let dir = record.as_ref().map(|r| r.dir().to_path_buf());
     audience.began(&Beginning {
-        found: bench.start().clone(),
+        found: bench.found().settings,
         record: dir.clone(),
         weak: weak.clone(),
         notes: notes.clone(),
@@ -175,7 +175,7 @@ pub fn conduct(
             audience.block_done(&|| so_far.analysis());
         }
     };
-    let mut conductor = Conductor::resume(design.clone(), bench.start().clone(), prepared.done.clone());
+    let mut conductor = Conductor::resume(design.clone(), bench.found(), prepared.done.clone());
     let done = drive::conduct(&mut conductor, &mut bench, &SystemClock, stop, &mut hear);
     let (mut not_restored, said) = bench.close(stop.load(Ordering::Relaxed));
     not_restored.extend(done.not_restored);
