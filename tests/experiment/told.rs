@@ -19,8 +19,7 @@ use blktune::workload::live::{self as running, Progress};
 use super::made::{Made, Nature, run};
 use super::support::model::{Screen, name};
 
-pub(crate) const QUIET: Nature =
-    Nature { noise: 0.01, effect: 0.0, drift: 0.0, latch: 0.0, carry: 0.0, first: 0.0 };
+pub(crate) const QUIET: Nature = Nature { noise: 0.01, ..Nature::SAME };
 
 /// What happens in an experiment.
 #[derive(Default)]
