@@ -3,7 +3,7 @@
 
 use blktune::app::effect::{Effect, ExperimentOrder};
 use blktune::app::message::{ExperimentBeginning, ExperimentEnd, Message};
-use blktune::experiment::analysis::analyse;
+use blktune::experiment::analysis::{Analysis, analyse};
 use blktune::experiment::bench::BenchError;
 use blktune::experiment::design::Design;
 use blktune::experiment::estimate::block_time;
@@ -123,7 +123,7 @@ pub(crate) fn conducted(s: &Screen, plot: Plot) -> Told {
 impl Told {
     /// Tells the beginning and what happened until an event, that included; progress of the trial it ends in, too.
     pub(crate) fn until(&self, s: &mut Screen, mut last: impl FnMut(&Event) -> bool) {
-        s.send(Message::ExperimentBegan(Box::new(self.beginning.clone())));
+        s.send(self.began());
         let mut so_far = SoFar::new(&self.design, Vec::new());
         for event in &self.events {
             s.send(Message::Experiment(Box::new(event.clone())));
@@ -134,6 +134,18 @@ impl Told {
                 break;
             }
         }
+    }
+
+    /// That it begins.
+    pub(crate) fn began(&self) -> Message {
+        Message::ExperimentBegan(Box::new(self.beginning.clone()))
+    }
+
+    /// What follows after each of its blocks.
+    pub(crate) fn analyses(&self) -> Vec<Analysis> {
+        let mut so_far = SoFar::new(&self.design, Vec::new());
+        let after = |e: &Event| so_far.take(e).then(|| so_far.analysis());
+        self.events.iter().filter_map(after).collect()
     }
 
     /// Tells all of it.
