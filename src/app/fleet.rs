@@ -47,6 +47,8 @@ pub enum ChangedBy {
     Held,
     /// The kernel, as a side effect of a change made here.
     SideEffect,
+    /// An experiment of this program, which puts it back.
+    Experiment,
     /// Something else.
     Other,
 }
@@ -91,8 +93,11 @@ pub struct Entry {
     pub work: Option<Work>,
     /// When what was changed is put back unless it is confirmed, on `CLOCK_MONOTONIC`; None if all is kept.
     pub held: Option<Nanos>,
+    /// An experiment of this program goes on with it.
+    pub experimented: bool,
     pub(super) left: BTreeMap<String, Left>,
     /// The queue before the changes that are being written, read while they are: whose they are is known after it.
+    /// Of an experiment, what it began with.
     pub(super) before_work: Option<QueueState>,
     /// Who finally uses it, in few words: `crypt > vg0 > /`.
     users: String,
@@ -119,6 +124,7 @@ impl Entry {
             staged: BTreeMap::new(),
             work: None,
             held: None,
+            experimented: false,
             left: BTreeMap::new(),
             before_work: None,
             users: String::new(),
@@ -189,7 +195,10 @@ impl Entry {
         list.read_ahead = state.number("read_ahead_kb").map(Kib).or(list.read_ahead);
         list.nr_requests = state.number("nr_requests").or(list.nr_requests);
         self.queue = Some(state);
-        self.settle_staged();
+        // A level of an experiment is nobody's choice.
+        if !self.experimented {
+            self.settle_staged();
+        }
     }
 
     /// Drops what is staged and need not be, or can not be any more. A tunable that is not there stays as long as a
@@ -266,11 +275,11 @@ impl Entry {
             return None;
         }
         let by = match self.left.get(name) {
-            Some(left) if left.value != now => ChangedBy::Other,
-            Some(left) if left.held && self.held.is_some() => ChangedBy::Held,
-            Some(left) if left.asked => ChangedBy::Us,
-            Some(_) => ChangedBy::SideEffect,
-            None => ChangedBy::Other,
+            Some(left) if left.value == now && left.held && self.held.is_some() => ChangedBy::Held,
+            Some(left) if left.value == now && left.asked => ChangedBy::Us,
+            Some(left) if left.value == now => ChangedBy::SideEffect,
+            _ if self.experimented => ChangedBy::Experiment,
+            _ => ChangedBy::Other,
         };
         Some((by, before))
     }

@@ -130,7 +130,7 @@ const fn marked(note: &Note) -> bool {
 impl Entry {
     /// Marks what a reading of the queue shows to have changed since the one before. To be told before it is taken in.
     pub fn mark_changes(&mut self, state: &QueueState, seen: Moment) {
-        if self.work.is_some() {
+        if self.work.is_some() || self.experimented {
             self.before_work = self.before_work.take().or_else(|| self.queue.clone());
             return;
         }

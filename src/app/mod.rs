@@ -9,6 +9,7 @@ pub mod columns;
 pub mod dialogs;
 pub mod effect;
 pub mod entries;
+mod experimented;
 pub mod filter;
 pub mod fleet;
 pub mod key;

@@ -10,7 +10,7 @@ use super::model::Model;
 #[must_use]
 pub fn left_changed(model: &Model) -> Vec<String> {
     let line = |entry: &Entry| {
-        let changes = changes(entry, |by| matches!(by, ChangedBy::Us | ChangedBy::SideEffect))?;
+        let changes = changes(&entry.put_back(), |by| matches!(by, ChangedBy::Us | ChangedBy::SideEffect))?;
         let name = entry.device.name();
         Some(format!("{name} {changes} (blktune undo {name})"))
     };

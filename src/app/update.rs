@@ -16,7 +16,7 @@ use super::model::{Model, Rights, STATUS_STAYS, Screen};
 use super::outcome;
 use super::purpose::Purpose;
 use super::screens::{devices, experiment, settings, workload};
-use super::{filter, layout, look, run::Run};
+use super::{experimented, filter, layout, look, run::Run};
 
 /// Takes in what happened and says what is to be done about it.
 #[must_use = "the effects are to be carried out"]
@@ -133,7 +133,11 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
         | Message::Experiment(_)
         | Message::ExperimentProgress(_)
         | Message::ExperimentAnalysis(_)
-        | Message::ExperimentEnded(_)) => experiment::told::take(model, message),
+        | Message::ExperimentEnded(_)) => {
+            let effects = experimented::take(model, &message);
+            experiment::told::take(model, message);
+            return effects;
+        }
         // Both were taken before.
         Message::Key(_) | Message::Tick { .. } => {}
     }

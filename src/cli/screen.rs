@@ -165,8 +165,12 @@ fn show(
     for line in left.held.iter().filter(stays) {
         eprintln!("held: {line}");
     }
-    if let Some(stuck) = &left.stuck {
-        eprintln!("blktune: {stuck}");
+    for line in left.last.said.iter().chain(&left.last.stuck) {
+        eprintln!("blktune: {line}");
+    }
+    if !left.last.not_restored.is_empty() {
+        let what = left.last.not_restored.join("; ");
+        return Err(Failure::NotRestored(format!("could not be put back: {what}")));
     }
     match left.ending {
         Ending::Quit => Ok(()),

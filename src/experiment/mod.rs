@@ -31,6 +31,7 @@ pub mod plan;
 pub mod schedule;
 pub mod sense;
 pub mod sentence;
+pub mod so_far;
 pub mod table;
 pub mod trial;
 pub mod verdict;

@@ -28,6 +28,8 @@ use crate::workload::target::Target;
 /// A run that goes on.
 pub struct Conductor {
     stop: Arc<AtomicBool>,
+    /// It has ended; set before anybody is told.
+    over: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
@@ -49,14 +51,21 @@ impl Conductor {
     /// # Errors
     /// No thread can be started.
     pub fn start(root: SysRoot, order: Order, events: &Sender<Event>) -> std::io::Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&stop);
+        let (stop, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (asked, ended) = (Arc::clone(&stop), Arc::clone(&over));
         let to = events.clone();
         let thread = thread::spawn("conductor", events, move || {
             let result = conduct(&root, &order, &asked, &to).map(Box::new);
+            ended.store(true, Ordering::SeqCst);
             let _ = to.send(Event::Message(Message::RunFinished(result)));
         })?;
-        Ok(Self { stop, thread })
+        Ok(Self { stop, over, thread })
+    }
+
+    /// Whether it goes on.
+    #[must_use]
+    pub fn going(&self) -> bool {
+        !self.over.load(Ordering::SeqCst)
     }
 
     /// Asks it to stop; in-flight I/O is still reaped.

@@ -68,6 +68,18 @@ impl Control {
         Self { root, journal: Arc::new(journal), events, asks, working: Arc::default() }
     }
 
+    /// Where changes are noted.
+    #[must_use]
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Whether this device is being changed.
+    #[must_use]
+    pub fn works_on(&self, device: &DeviceId) -> bool {
+        self.working().iter().any(|(id, _)| id.same_device(device))
+    }
+
     /// Writes a set of changes; answers with [`Message::Applied`]. With `revert_after` they are held by a keeper that
     /// outlives this program, and [`Message::Held`] says when that begins and that it is over.
     pub fn apply(&self, device: DeviceId, changes: Vec<Change>, revert_after: Option<Nanos>) {

@@ -16,14 +16,14 @@ use super::kernel_bench::KernelBench;
 use crate::clock::{Clock, SystemClock};
 use crate::experiment::analysis::{self, Analysis};
 use crate::experiment::asked::Designed;
-use crate::experiment::circumstances::Circumstances;
 use crate::experiment::conductor::Conductor;
 use crate::experiment::design::FactorKind;
 use crate::experiment::drive;
 use crate::experiment::estimate::block_time;
 use crate::experiment::event::{Ending, Event};
 use crate::experiment::observation::{Question, from_trials};
-use crate::experiment::trial::{PlannedTrial, Role, Trial};
+use crate::experiment::so_far::SoFar;
+use crate::experiment::trial::{PlannedTrial, Trial};
 use crate::experiment::weak::Weak;
 use crate::record::RecordError;
 use crate::record::writer::Writer;
@@ -161,9 +161,7 @@ pub fn conduct(
         weak: weak.clone(),
         notes: notes.clone(),
     });
-    let question = Question::of(design, Some(block_time(design).as_secs_f64()));
-    let last = prepared.plan.iter().filter_map(|p| p.position).max();
-    let mut trials = prepared.done.clone();
+    let mut so_far = SoFar::new(design, prepared.done.clone());
     let mut hear = |event: &Event| {
         audience.heard(event);
         if let Err(e) = keep(record.as_mut(), event) {
@@ -173,14 +171,8 @@ pub fn conduct(
                 notes.push(said);
             }
         }
-        if let Event::TrialDone { trial, .. } = event {
-            trials.push(trial.clone());
-            if trial.plan.role == Role::Trial && trial.plan.position == last {
-                audience.block_done(&|| {
-                    let observations = from_trials(&question, &trials);
-                    analysis::live(&question, &observations, &Circumstances::default())
-                });
-            }
+        if so_far.take(event) {
+            audience.block_done(&|| so_far.analysis());
         }
     };
     let mut conductor = Conductor::resume(design.clone(), bench.start().clone(), prepared.done.clone());
@@ -188,6 +180,7 @@ pub fn conduct(
     let (mut not_restored, said) = bench.close(stop.load(Ordering::Relaxed));
     not_restored.extend(done.not_restored);
     notes.extend(said);
+    let question = Question::of(design, Some(block_time(design).as_secs_f64()));
     let observations = from_trials(&question, conductor.trials());
     let mut ended = Ended {
         ending: done.ending,

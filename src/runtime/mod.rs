@@ -7,6 +7,7 @@ mod devices;
 pub mod event;
 pub mod event_loop;
 pub mod experiment;
+pub mod experimenter;
 pub mod hold;
 pub mod inbox;
 pub mod input;

@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use super::control::Control;
 use super::event::Event;
 use super::event_loop::{self, Ending, Surroundings};
+use super::experimenter::LastWord;
 use super::outside::Outside;
 use super::replay::{LOOKED_AT, Replay};
 use super::terminal::{self, TerminalSession};
@@ -50,7 +51,7 @@ pub struct Opening {
     pub scratch: PathBuf,
     /// A record that is shown in place of the host.
     pub replay: Option<Replay>,
-    /// Where what was chosen in the list is remembered; None if there is no place for it.
+    /// Where what was chosen in the list is remembered and records of experiments are kept; None if there is no place for it.
     pub state: Option<PathBuf>,
     /// What is to be said at the start.
     pub notice: Option<String>,
@@ -64,8 +65,8 @@ pub struct Left {
     pub changed: Vec<String>,
     /// What is put back unless it is confirmed, a line each.
     pub held: Vec<String>,
-    /// What could not be stopped in time.
-    pub stuck: Option<String>,
+    /// What there is to say of what was stopped.
+    pub last: LastWord,
 }
 
 /// Opens the screen and runs it until something ends it. The terminal is as before when this returns.
@@ -125,9 +126,9 @@ pub fn open(opening: Opening) -> io::Result<Left> {
     supervisor::leaving();
     let (changed, held) = (parting::left_changed(&model), parting::left_held(&model));
     drop(inbox);
-    let stuck = outside.leave();
+    let last = outside.leave();
     handlers.close();
-    Ok(Left { ending, changed, held, stuck })
+    Ok(Left { ending, changed, held, last })
 }
 
 /// Where figures and devices come from.

@@ -115,6 +115,7 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: boo
         Some((ChangedBy::Us, _)) => "*",
         Some((ChangedBy::Held, _)) => "h",
         Some((ChangedBy::SideEffect, _)) => "~",
+        Some((ChangedBy::Experiment, _)) => "e",
         Some((ChangedBy::Other, _)) => "!",
     };
     let value = row.value.as_deref().map_or_else(|| "-".to_owned(), |v| settings::with_unit(row, v));
@@ -137,6 +138,7 @@ fn one(pen: &mut Pen<'_>, area: Rect, row: &SettingRow, entry: &Entry, here: boo
             ChangedBy::Us => "here",
             ChangedBy::Held => "held",
             ChangedBy::SideEffect => "side effect",
+            ChangedBy::Experiment => "experiment",
             ChangedBy::Other => "outside",
         };
         let room = usize::from(area.width).saturating_sub(legal_end(area.width) + 1);

@@ -331,6 +331,7 @@ pub const fn changed_words(by: crate::app::fleet::ChangedBy) -> &'static str {
         ChangedBy::Us => "changed here",
         ChangedBy::Held => "held, put back unless confirmed",
         ChangedBy::SideEffect => "moved with a change made here",
+        ChangedBy::Experiment => "changed by the experiment, put back when it ends",
         ChangedBy::Other => "changed by something else",
     }
 }
