@@ -339,7 +339,7 @@ mod tests {
             asked(&["bs=8k,64k"], |_| {}),
             asked(&["scheduler=none,bfq"], |a| a.job = "randread-4k-qd32".to_owned()),
             asked(&["scheduler=none,bfq"], |a| {
-                a.set = vec!["iodepth=2".to_owned(), "engine=io_uring".to_owned()]
+                a.set = vec!["iodepth=2".to_owned(), "engine=io_uring".to_owned()];
             }),
             asked(&["scheduler=none,bfq"], |a| a.trial = Some(std::time::Duration::from_secs(9))),
             asked(&["scheduler=none,bfq"], |a| a.metric = Some(Metric::P99)),
