@@ -6,15 +6,30 @@
 mod support;
 
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
+use blktune::clock::SystemClock;
+use blktune::experiment::analysis::{Analysis, analyse};
+use blktune::experiment::asked::{self, Asked};
+use blktune::experiment::conductor::Conductor;
+use blktune::experiment::design::{Blocks, Isolation};
+use blktune::experiment::drive::conduct;
+use blktune::experiment::event::Ending;
+use blktune::experiment::observation::{Question, from_trials};
+use blktune::experiment::order::Light;
+use blktune::experiment::verdict::Verdict;
+use blktune::runtime::kernel_bench::KernelBench;
 use blktune::sys::loopdev::{self, LoopOptions};
 use blktune::sys::queue::QueueState;
 use blktune::sys::root::SysRoot;
-use blktune::sys::scratch;
+use blktune::sys::{inventory, scratch};
+use blktune::tuning::journal::Journal;
+use blktune::workload::target::Target;
 use serde_json::Value;
 use support::experiment::{Ab, Said};
 use support::throttle::Throttle;
-use support::{loop_device, privileged};
+use support::{LoopDevice, loop_device, privileged};
 
 /// More than a trial reads, so that nothing is met again in memory.
 const SIZE: u64 = 3 << 30;
@@ -207,4 +222,65 @@ fn what_can_not_be_compared_is_refused_before_anything_starts() {
         assert!(err.contains(part), "{words}: {err}");
     }
     assert_eq!(ab(&["no-such-device", "--factor", "bs=4k,8k", "--job", "randread-4k"]).0, 5);
+}
+
+/// Whether this kernel raises read-ahead at every write of a limit. Leaves read-ahead at 128.
+fn ratchets(d: &LoopDevice) -> bool {
+    d.put("read_ahead_kb", "4");
+    d.put("rotational", "0");
+    let raised = d.get("read_ahead_kb") != "4";
+    d.put("read_ahead_kb", "128");
+    raised
+}
+
+/// A whole experiment on rotational, with trials as short as no person may ask for: what is looked at are the settings.
+fn flag_by(isolation: Isolation, d: &LoopDevice) -> (Ending, Analysis) {
+    let root = SysRoot::host();
+    let stop = AtomicBool::new(false);
+    let id = inventory::identify(&root, d.name()).unwrap();
+    let asked = Asked {
+        factors: vec!["rotational=0,1".to_owned()],
+        isolation,
+        blocks: Blocks::Fixed(6),
+        ramp: Some(Duration::ZERO),
+        settle: Some(Duration::ZERO),
+        ..Asked::new(&d.kernel(), "randread-4k", 7)
+    };
+    let mut design = asked::design(&asked, &QueueState::read(&root, d.name())).unwrap().design;
+    design.trial = Duration::from_millis(50);
+    let target = Target::open(&root, &d.node()).unwrap().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let journal = Journal::new(home.path(), "this boot");
+    let mut bench = KernelBench::open(&root, &journal, &id, target, None, &stop).unwrap();
+    let mut conductor = Conductor::new(design, bench.found());
+    let done = conduct(&mut conductor, &mut bench, &SystemClock, &stop, &mut |_| {});
+    assert_eq!(done.not_restored, Vec::<String>::new());
+    let _ = bench.close(true);
+    let question = Question::of(conductor.design(), None);
+    let a = analyse(&question, &from_trials(&question, conductor.trials()), &conductor.circumstances());
+    (done.ending, a)
+}
+
+/// What the kernel really does to read-ahead when rotational is set by echo, again and again.
+#[test]
+fn echoes_in_sequence_are_never_a_clean_verdict_where_the_kernel_has_a_ratchet() {
+    let Some(d) = loop_device(64) else { return };
+    d.known_queue();
+    if !ratchets(&d) {
+        // Linux before 6.11 and such: an echo moves nothing else, and there is nothing to carry over.
+        eprintln!("not run: a write of rotational leaves read-ahead alone on this kernel");
+        return;
+    }
+    let before = QueueState::read(&SysRoot::host(), d.name());
+    let is_back = || assert_eq!(before.differences(&QueueState::read(&SysRoot::host(), d.name())), []);
+    let (ending, a) = flag_by(Isolation::Sequence, &d);
+    is_back();
+    assert_eq!((ending, a.order.light), (Ending::Invalid, Light::Red), "{}", a.order.text);
+    assert!(a.comparisons.iter().all(|c| c.verdict == Verdict::Invalid));
+    assert!(a.sentence().contains("read_ahead_kb was 128 in the first trial of "), "{}", a.sentence());
+    // From the restored baseline each time, a cell stays what it is.
+    let (ending, a) = flag_by(Isolation::SideEffects, &d);
+    is_back();
+    assert!([Ending::Decided, Ending::Finished].contains(&ending), "{}", a.sentence());
+    assert!(!a.order.text.contains("carried over from trial to trial"), "{}", a.order.text);
 }

@@ -469,3 +469,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn typical_block_and_mean_disagree_only_by_what_matters() {
+    // Half the margin of 3 % is 1.48 % in log units.
+    for (d, disagree, why) in [
+        ([-0.001, -0.001, -0.001, -0.001, -0.001, 0.010], false, "opposite sides of 0, and both at it"),
+        ([0.001, 0.001, 0.001, 0.001, 0.001, -0.010], false, "the same mirrored"),
+        ([-0.001, -0.001, -0.001, -0.001, -0.001, 0.120], true, "opposite, by 2 %"),
+        ([0.100, 0.100, 0.100, 0.100, 0.100, 0.220], true, "one side, by 2 %"),
+        ([0.100, 0.100, 0.100, 0.100, 0.100, 0.170], false, "one side, by 1.2 %"),
+    ] {
+        let a = judged(&of_log_ratios(&d), 0.03, false);
+        let c = &a.comparisons[0];
+        assert_eq!(c.typical_and_mean_disagree, disagree, "{why}: {:?} {:?}", c.ratio, c.hodges_lehmann);
+        let told = a.warnings.iter().any(|w| w.contains("typical block and mean disagree"));
+        assert_eq!(told, disagree, "{why}");
+    }
+}

@@ -20,7 +20,7 @@ use crate::config::view::state_dir;
 use crate::experiment::analysis::Analysis;
 use crate::experiment::asked::Designed;
 use crate::experiment::calibration::Said;
-use crate::experiment::design::Design;
+use crate::experiment::design::{Design, Isolation};
 use crate::experiment::event::{Ending, Event};
 use crate::experiment::trial::PlannedTrial;
 use crate::experiment::weak::Weak;
@@ -119,6 +119,13 @@ fn go_on(dir: &Path, root: &SysRoot, busy_ok: bool) -> Result<Prepared, Failure>
         )));
     }
     let design = record.manifest.design.clone();
+    if design.isolation == Isolation::Sequence {
+        return Err(Failure::Usage(format!(
+            "{}: bare writes in sequence can not go on: the settings were put back when it ended, and its trials build upon one \
+             another: start a new one",
+            crate::sys::attr::clean(dir.as_os_str().as_encoded_bytes())
+        )));
+    }
     let device = resolve(root, &design.device)?;
     let state = QueueState::read(root, &device.id.name);
     let plan = schedule::whole(&design);

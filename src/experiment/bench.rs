@@ -73,6 +73,17 @@ pub struct Measured {
     pub detail: serde_json::Value,
 }
 
+/// The device and its queue before anything was written: what every trial is to find, and what is gone back to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// The queue.
+    pub settings: QueueState,
+    /// Which device it is; None on a bench that has none.
+    pub id: Option<DeviceId>,
+    /// Its size; None if it does not say.
+    pub size: Option<Bytes>,
+}
+
 /// Why a bench can not go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BenchError {

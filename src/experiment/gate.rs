@@ -36,9 +36,9 @@ const WARMING: &str = "no end of the warm-up was seen in the measured time";
 pub struct Expected {
     /// The queue as it read after the cell's settings were written.
     pub settings: QueueState,
-    /// The device; None until the first trial has told.
+    /// The device; None on a bench that has none.
     pub id: Option<DeviceId>,
-    /// Its size.
+    /// Its size; None if it does not say.
     pub size: Option<Bytes>,
 }
 

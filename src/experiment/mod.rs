@@ -8,6 +8,7 @@ pub mod asked;
 pub mod bench;
 mod blocks;
 pub mod calibration;
+mod carried;
 pub mod cell_state;
 pub mod cells;
 pub mod circumstances;

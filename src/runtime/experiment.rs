@@ -168,7 +168,7 @@ pub fn conduct(
     };
     let dir = record.as_ref().map(|r| r.dir().to_path_buf());
     audience.began(&Beginning {
-        found: bench.start().clone(),
+        found: bench.found().settings,
         record: dir.clone(),
         weak: weak.clone(),
         notes: notes.clone(),
@@ -187,7 +187,7 @@ pub fn conduct(
             audience.block_done(&|| so_far.analysis());
         }
     };
-    let found = bench.start().clone();
+    let found = bench.found();
     let mut conductor = Conductor::resume(design.clone(), found.clone(), prepared.done.clone());
     let done = drive::conduct(&mut conductor, &mut bench, &SystemClock, stop, &mut hear);
     let (mut not_restored, said) = bench.close(stop.load(Ordering::Relaxed));
@@ -206,7 +206,7 @@ pub fn conduct(
         calibration,
         record: dir,
     };
-    ended.notes.extend(calibrated::keep(root, prepared, &found, &ended));
+    ended.notes.extend(calibrated::keep(root, prepared, &found.settings, &ended));
     if let Some(record) = record
         && let Err(e) = record.finish(&record::summary(&ended, SystemClock.boot().since(began)))
     {

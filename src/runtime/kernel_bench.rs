@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
-use crate::experiment::bench::{Bench, BenchError, Measured};
+use crate::experiment::bench::{Bench, BenchError, Found, Measured};
 use crate::experiment::measured::{Around, measured_of};
 use crate::sys::attr;
 use crate::sys::device::DeviceId;
@@ -52,6 +52,7 @@ pub struct KernelBench<'a> {
     target: Target,
     others: Option<Foreign>,
     at_start: Unwritten,
+    size_at_start: Option<Bytes>,
     tell: Option<Tell<'a>>,
     said: Vec<String>,
 }
@@ -81,6 +82,7 @@ impl<'a> KernelBench<'a> {
             target,
             others,
             at_start: Unwritten::read(root),
+            size_at_start: size(root, id),
             tell: None,
             said: Vec::new(),
         })
@@ -93,10 +95,10 @@ impl<'a> KernelBench<'a> {
         self
     }
 
-    /// The queue at the beginning.
+    /// The device and its queue at the beginning.
     #[must_use]
-    pub fn start(&self) -> &QueueState {
-        self.held.start()
+    pub fn found(&self) -> Found {
+        Found { settings: self.held.start().clone(), id: Some(self.id.clone()), size: self.size_at_start }
     }
 
     /// What there was to say meanwhile that is no error: notes that were not made, settings of others that were left
@@ -150,10 +152,6 @@ impl<'a> KernelBench<'a> {
         text.split_ascii_whitespace().map(|n| n.parse::<u64>().ok()).sum()
     }
 
-    fn size(&self) -> Option<Bytes> {
-        attr::read_u64(&self.root.block(&self.id.name).join("size")).map(|n| Sectors(n).bytes())
-    }
-
     fn take(&mut self, applied: Applied) -> Result<QueueState, BenchError> {
         self.said.extend(self.held.take_warning());
         if applied.after.attributes.is_empty() {
@@ -186,6 +184,10 @@ impl<'a> KernelBench<'a> {
             | RunError::Unsafe(_) => BenchError::Broken(e.to_string()),
         }
     }
+}
+
+fn size(root: &SysRoot, id: &DeviceId) -> Option<Bytes> {
+    attr::read_u64(&root.block(&id.name).join("size")).map(|n| Sectors(n).bytes())
 }
 
 impl Bench for KernelBench<'_> {
@@ -273,7 +275,7 @@ impl Bench for KernelBench<'_> {
         let around = Around {
             settings: (before, after),
             id: inventory::identify(&self.root, &self.id.name),
-            size: self.size(),
+            size: size(&self.root, &self.id),
             asleep_s: boot.since(awake).seconds(),
         };
         Ok(measured_of(&result, around))

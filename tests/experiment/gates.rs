@@ -19,7 +19,7 @@ fn clean() -> Measured {
 
 fn found(change: impl FnOnce(&mut Measured)) -> Vec<(Gate, bool, String)> {
     let mut m = clean();
-    let expected = Expected { settings: m.settings.0.clone(), id: None, size: Some(Bytes(9)) };
+    let expected = Expected { settings: m.settings.0.clone(), id: m.id.clone(), size: m.size };
     change(&mut m);
     judge(&m, &expected, Metric::Throughput).into_iter().map(|f| (f.gate, f.voids, f.text)).collect()
 }
@@ -31,7 +31,7 @@ fn set(state: &mut QueueState, name: &str, value: &str) {
 #[test]
 fn each_flaw_is_found_by_its_gate_alone() {
     assert_eq!(found(|_| {}), []);
-    let cases: [(Gate, bool, &str, Flaw); 13] = [
+    let cases: [(Gate, bool, &str, Flaw); 15] = [
         (Gate::G1, true, "read_ahead_kb changed from 64 to 128 during", |m| {
             set(&mut m.settings.1, "read_ahead_kb", "128");
         }),
@@ -42,6 +42,8 @@ fn each_flaw_is_found_by_its_gate_alone() {
         (Gate::G4, true, "from a cache", |m| scale(m, 97)),
         (Gate::G7, true, "slept", |m| m.asleep_s = 0.2),
         (Gate::G8, true, "size changed", |m| m.size = Some(Bytes(8))),
+        (Gate::G8, true, "another device", |m| m.id.as_mut().unwrap().diskseq = Some(8)),
+        (Gate::G8, true, "gone", |m| m.id = None),
         (Gate::G2, false, "not steady", |m| m.slices[..16].iter_mut().for_each(|r| *r *= 2.0)),
         (Gate::G5, false, "96%", |m| m.engine_cpu = Some(0.96)),
         (Gate::G5, false, "other machines", |m| m.stolen = Some(0.02)),
