@@ -311,10 +311,13 @@ fn open_experiment(model: &mut Model) -> Vec<Effect> {
 
 /// Enter in the diff.
 fn write(model: &mut Model) -> Vec<Effect> {
-    let rights = model.read_only().map(str::to_owned);
     let now = model.now;
+    let why_not = match model.dialogs.last() {
+        Some(Dialog::Changes(c)) => model.why_not_write(&c.device),
+        _ => None,
+    };
     match model.dialogs.last_mut() {
-        Some(Dialog::Changes(c)) => c.write(&mut model.fleet, rights.as_deref(), now),
+        Some(Dialog::Changes(c)) => c.write(&mut model.fleet, why_not.as_deref(), now),
         _ => Vec::new(),
     }
 }

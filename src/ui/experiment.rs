@@ -61,6 +61,8 @@ fn setting(model: &Model, name: &'static str, here: bool, pieces: &mut Vec<Piece
     pieces.push(piece(Role::Muted, left(name, NAME)));
     let on = model.experiment.on.get(name);
     let levels = experiment::levels(model, name);
+    let queue = experiment::entry(model).and_then(|e| e.queue.as_ref());
+    let now = queue.and_then(|q| q.effective(name));
     let cursor = model.experiment.level.min(levels.len().saturating_sub(1));
     for (i, level) in levels.iter().enumerate() {
         let is_on = on.is_some_and(|on| on.contains(level));
@@ -70,7 +72,8 @@ fn setting(model: &Model, name: &'static str, here: bool, pieces: &mut Vec<Piece
             _ => Role::Text,
         };
         pieces.push(piece(role, format!("[{}] {level}", if is_on { "x" } else { " " })));
-        pieces.push(piece(Role::Text, "  "));
+        let is_now = now.as_ref() == Some(level);
+        pieces.push(piece(Role::Muted, if is_now { " now  " } else { "  " }));
     }
 }
 

@@ -132,7 +132,7 @@ pub(super) fn keys(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 
 /// Whether an action is left out of the footer while it can not be done, rather than shown as such.
 const fn seldom(id: ActionId) -> bool {
-    matches!(id, ActionId::Confirm | ActionId::Hold)
+    matches!(id, ActionId::Confirm | ActionId::Hold | ActionId::KeepCell)
 }
 
 fn able(model: &Model, action: &Action) -> bool {

@@ -279,13 +279,6 @@ pub const TABLE: &[Action] = &[
         "read the whole plan; Enter there starts it",
         &[Place::Experiment],
     ),
-    row(
-        ActionId::Calibrate,
-        &[Key::Char('a')],
-        "calibrate",
-        "plan a calibration: the same twice, to learn how quiet the machine is",
-        &[Place::Experiment, Place::Compared],
-    ),
     row(ActionId::StartExperiment, &[Key::Enter], "start", "start this experiment", &[Place::Plan]),
     row(ActionId::Close, &[Key::Esc, Key::Char('q')], "back", "close, start nothing", &[Place::Plan]),
     row(
@@ -298,7 +291,7 @@ pub const TABLE: &[Action] = &[
     row(
         ActionId::KeepCell,
         &[Key::Char('c')],
-        "keep the better",
+        "keep better",
         "review the settings of the better cell as changes; Enter there writes",
         &[Place::Compared],
     ),
@@ -308,6 +301,13 @@ pub const TABLE: &[Action] = &[
         "new",
         "close the result, to the form as it was",
         &[Place::Compared],
+    ),
+    row(
+        ActionId::Calibrate,
+        &[Key::Char('a')],
+        "calibrate",
+        "plan a calibration: the same twice, to learn how quiet the machine is",
+        &[Place::Experiment, Place::Compared],
     ),
     row(ActionId::LeaveExperiment, &[Key::Esc], "", "back to the devices", &[Place::Experiment]),
     row(ActionId::StopRun, &[Key::Esc], "stop", "stop the run (asks once)", &[Place::Run]),

@@ -7,6 +7,8 @@ mod form;
 pub mod keep;
 pub mod report;
 pub mod start;
+pub mod status;
+pub mod tables;
 pub mod told;
 
 pub use asking::{Kind, asked, command, designed, weaknesses, words};
