@@ -12,7 +12,8 @@ fn snapshot(name: &str) -> String {
 #[test]
 fn its_picture_is_the_screen_of_the_snapshots() {
     let readme = include_str!("../README.md");
-    for name in ["screens__devices-80x24", "screens__changes-80x24", "screens_compared__compared-going-80x24"] {
+    for name in ["screens__devices-80x24", "screens__changes-80x24", "screens_compared__compared-going-80x24"]
+    {
         let screen = snapshot(name);
         assert!(screen.lines().count() > 10, "{name}: no snapshot");
         assert!(readme.contains(&screen), "the README does not show {name} as it is now:\n{screen}");

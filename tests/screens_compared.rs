@@ -384,6 +384,27 @@ fn the_better_cell_is_kept_through_the_diff_and_by_enter_there_alone() {
     assert!(s.model.course.is_some() || s.text().contains("COMPARE"), "{}", s.text());
 }
 
+/// A write of a limit raises read-ahead on current kernels: kept without a word of it, the cell would not be what was measured.
+#[test]
+fn what_is_kept_is_what_was_measured_with_read_ahead_as_it_was() {
+    let mut s = form(80, 24);
+    s.keys(" lll jl h <Enter><Enter>");
+    let design = ordered(&s).unwrap().designed.design;
+    assert_eq!(design.cells[1].name, "bfq/1");
+    conducted(&s, faster()).whole(&mut s);
+    s.keys("c");
+    let text = flat(&s);
+    assert!(text.contains("rotational 0 → 1"), "{text}");
+    assert!(
+        text.contains("read_ahead_kb 64 KiB (128 sectors) → stays, also if the others move it"),
+        "{text}"
+    );
+    s.keys("<Enter>");
+    let Some(Effect::Apply { changes, .. }) = s.effects.last() else { panic!("{:?}", s.effects.last()) };
+    let changes: Vec<_> = changes.iter().map(|c| (c.name.as_str(), c.requested.as_str())).collect();
+    assert_eq!(changes, [("scheduler", "bfq"), ("rotational", "1"), ("read_ahead_kb", "64")]);
+}
+
 #[test]
 fn without_a_better_cell_there_is_nothing_to_keep() {
     for (plot, why) in [
@@ -501,4 +522,51 @@ fn what_happens_elsewhere_is_among_the_messages() {
     }
     assert!(said.last().unwrap().contains(told.end.analysis.sentence()), "{said:?}");
     assert!(s.lines()[22].contains("A/B on sdb: "), "{}", s.text());
+}
+
+#[test]
+fn how_to_read_it_is_one_key_away_and_scrolls() {
+    let mut s = ended(faster(), 60, 16).0;
+    s.keys("i");
+    assert!(s.text().contains("How to read this"), "{}", s.text());
+    let mut seen = flat(&s);
+    for _ in 0..60 {
+        s.keys("j");
+        seen.push_str(&flat(&s));
+    }
+    for part in ["● candidate", "├──●──┤", "amber", "docs/statistics.md"] {
+        assert!(seen.contains(part), "{part} in {seen}");
+    }
+    s.keys("<Esc>n");
+    s.keys("i");
+    assert!(s.text().contains("Comparing two cells"), "{}", s.text());
+}
+
+#[test]
+fn other_screens_say_that_it_goes_on() {
+    let mut s = started(80, 24);
+    conducted(&s, faster()).until(&mut s, measuring(5, 2));
+    s.send(progress(4));
+    s.keys("1<Esc>");
+    let line = s.line_with("A/B on sdb goes on (4): ");
+    assert!(line.contains("1:21 to the look at 6 blocks; at most 14:44 left"), "{line}");
+    s.keys("4");
+    assert!(!s.text().contains("goes on (4)"), "{}", s.text());
+}
+
+#[test]
+fn a_workload_that_writes_is_brought_to_its_steady_state_first() {
+    let mut s = form(80, 24);
+    let at = s.model.workload.presets.iter().position(|p| p.name == "randwrite-4k").unwrap();
+    (s.model.experiment.preset, s.model.experiment.target) = (at, "/srv".to_owned());
+    s.keys(" lll <Enter><Enter>");
+    let told = conducted(&s, faster());
+    let mut rounds = 0;
+    told.until(&mut s, |e| {
+        rounds += usize::from(matches!(e, Event::TrialStarted { .. }));
+        rounds == 3
+    });
+    let text = flat(&s);
+    assert!(text.contains("until it is steady trial 3"), "{text}");
+    assert!(text.contains("2 rounds so far, at most 25; then at most 19:26"), "{text}");
 }

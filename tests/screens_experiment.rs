@@ -93,7 +93,7 @@ fn the_plan_says_what_the_command_line_says() {
     pictures("experiment-plan", make);
     let s = make(120, 40);
     let Some(Dialog::Plan(plan)) = s.model.dialogs.last() else { panic!("no plan: {}", s.text()) };
-    let text = plan.paragraphs.join(" ");
+    let text = plan.text.paragraphs.join(" ");
     for part in [
         "baseline mq-deadline against candidate none",
         "held",

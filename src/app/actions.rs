@@ -71,6 +71,7 @@ pub enum ActionId {
     LevelPrevious,
     TypeLevel,
     ReviewPlan,
+    AboutExperiment,
     Calibrate,
     StartExperiment,
     StopExperiment,

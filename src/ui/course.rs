@@ -14,9 +14,6 @@ use super::entries::scrolled;
 use super::text::{Pen, cut, piece};
 use super::trials;
 
-/// Narrower than this the line of what is done is shorter.
-const NARROW: u16 = 76;
-
 pub(super) fn draw(course: &Course, model: &Model, pen: &mut Pen<'_>) {
     let (head, rest) = layout::experiment(model.width, model.height, course.going());
     let (title, below) = split(head, 2);
@@ -51,7 +48,7 @@ fn shown(pen: &Pen<'_>, text: String) -> String {
 /// The bar, what is done now, and the time that is left.
 fn progress(course: &Course, pen: &mut Pen<'_>, area: Rect, room: usize) {
     bar(&course.far(), pen, area);
-    let now = status::now(course, area.width < NARROW);
+    let now = status::now(course, area.width);
     for (y, (role, text)) in
         (area.y + 1..area.bottom()).zip([(Role::Text, now), (Role::Muted, status::left(course))])
     {

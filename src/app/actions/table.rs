@@ -309,6 +309,13 @@ pub const TABLE: &[Action] = &[
         "plan a calibration: the same twice, to learn how quiet the machine is",
         &[Place::Experiment, Place::Compared],
     ),
+    row(
+        ActionId::AboutExperiment,
+        &[Key::Char('i')],
+        "about",
+        "what is asked here, and how to read what is shown",
+        &[Place::Experiment, Place::Comparing, Place::Compared],
+    ),
     row(ActionId::LeaveExperiment, &[Key::Esc], "", "back to the devices", &[Place::Experiment]),
     row(ActionId::StopRun, &[Key::Esc], "stop", "stop the run (asks once)", &[Place::Run]),
     row(ActionId::CloseResult, &[Key::Esc, Key::Enter], "close", "close the result", &[Place::Result]),

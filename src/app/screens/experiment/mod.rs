@@ -1,6 +1,7 @@
 //! Screen 4: what is to be compared, chosen among the settings of the device and the presets; the design that follows from
 //! it, and why there is none.
 
+mod about;
 mod asking;
 pub mod course;
 mod form;
@@ -199,6 +200,9 @@ pub fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         }
         ActionId::LevelNext | ActionId::LevelPrevious => form::step(model, id == ActionId::LevelNext),
         ActionId::TypeLevel => model.dialogs.extend(typed(model).map(Dialog::Edit)),
+        ActionId::AboutExperiment => {
+            model.dialogs.push(Dialog::Explain(about::about(model.course.is_some(), model.ascii)));
+        }
         ActionId::ReviewPlan => start::review(model, Kind::Levels),
         ActionId::Calibrate => start::review(model, Kind::Calibration),
         ActionId::StartExperiment => return start::start(model),

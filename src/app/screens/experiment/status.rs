@@ -5,11 +5,18 @@ use std::time::Duration;
 use crate::app::screens::fields::seconds;
 use crate::experiment::design::Blocks;
 use crate::experiment::event::Phase;
+use crate::experiment::schedule::MOST_ROUNDS;
 use crate::experiment::sentence;
 use crate::experiment::trial::{PlannedTrial, Role};
+use crate::units::mib_per_s;
 use crate::workload::live;
 
 use super::course::Course;
+
+/// Narrower than this the line of what is done is shorter.
+const WIDE: u16 = 76;
+/// From this width on it has what the trial moves.
+const WIDEST: u16 = 100;
 
 /// What is compared, by what.
 #[must_use]
@@ -44,7 +51,7 @@ pub fn terms(course: &Course) -> String {
 
 /// The block, the trial and what is done for it.
 #[must_use]
-pub fn now(course: &Course, narrow: bool) -> String {
+pub fn now(course: &Course, width: u16) -> String {
     if !course.begun {
         return match course.progress.as_ref().and_then(|p| p.written) {
             Some((done, all)) => format!("writing the scratch file, {done} of {all}"),
@@ -58,8 +65,14 @@ pub fn now(course: &Course, narrow: bool) -> String {
         return word.to_owned();
     };
     let far = course.far();
-    let of = if narrow { String::new() } else { format!(" of {}", far.trials) };
-    format!("{}  trial {}{of}  {}: {}", place(course, plan), plan.number, cell(course, plan), doing(course))
+    let of = if width < WIDE { String::new() } else { format!(" of {}", far.trials) };
+    format!(
+        "{}  trial {}{of}  {}: {}",
+        place(course, plan),
+        plan.number,
+        cell(course, plan),
+        doing(course, width)
+    )
 }
 
 /// Where the trial stands in the schedule.
@@ -88,7 +101,7 @@ fn cell(course: &Course, plan: &PlannedTrial) -> String {
 }
 
 /// What is done for the trial.
-fn doing(course: &Course) -> String {
+fn doing(course: &Course, width: u16) -> String {
     let d = course.design();
     match course.phase {
         None | Some(Phase::Draining) => "draining".to_owned(),
@@ -102,7 +115,9 @@ fn doing(course: &Course) -> String {
             match &course.progress {
                 Some(p) if p.phase == live::Phase::Ramp => of("ramp", p.elapsed.duration(), d.ramp),
                 Some(p) if p.phase == live::Phase::Measuring => {
-                    of("measuring", p.elapsed.duration(), d.trial)
+                    let rate = p.bytes_per_s.filter(|_| width >= WIDEST);
+                    let rate = rate.map_or_else(String::new, |r| format!(", {} MiB/s", mib_per_s(r)));
+                    of("measuring", p.elapsed.duration(), d.trial) + &rate
                 }
                 Some(p) if p.phase == live::Phase::Draining => "measured".to_owned(),
                 _ => "measuring".to_owned(),
@@ -122,6 +137,10 @@ pub fn left(course: &Course) -> String {
     }
     let far = course.far();
     let most = clock(far.at_most);
+    if course.trial.as_ref().is_some_and(|t| t.role == Role::Precondition) {
+        let rounds = course.trials.iter().filter(|t| t.plan.role == Role::Precondition).count();
+        return format!("{rounds} rounds so far, at most {MOST_ROUNDS}; then at most {most}");
+    }
     match (far.to_look, course.look) {
         (Some((time, look)), _) if time < far.at_most => {
             format!("{} to the look at {look} blocks; at most {most} left", clock(time))
