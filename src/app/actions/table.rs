@@ -251,6 +251,13 @@ pub const TABLE: &[Action] = &[
         &[Place::Fields],
     ),
     row(
+        ActionId::ReviewPlan,
+        &[Key::Enter],
+        "plan",
+        "read the whole plan; Enter there starts it",
+        &[Place::Experiment],
+    ),
+    row(
         ActionId::ToggleLevel,
         &[Key::Char(' ')],
         "on/off",
@@ -270,13 +277,6 @@ pub const TABLE: &[Action] = &[
         &[Key::Char('e')],
         "type",
         "type a level, what is set of the workload, or its target",
-        &[Place::Experiment],
-    ),
-    row(
-        ActionId::ReviewPlan,
-        &[Key::Enter],
-        "plan/start",
-        "read the whole plan; Enter there starts it",
         &[Place::Experiment],
     ),
     row(ActionId::StartExperiment, &[Key::Enter], "start", "start this experiment", &[Place::Plan]),
