@@ -20,6 +20,7 @@ use super::workload_failure::{run_failure, stopped, target_failure};
 use crate::config::view::state_dir;
 use crate::experiment::analysis::Analysis;
 use crate::experiment::asked::Designed;
+use crate::experiment::calibration::Said;
 use crate::experiment::design::{Design, Isolation};
 use crate::experiment::event::{Ending, Event};
 use crate::experiment::trial::PlannedTrial;
@@ -29,7 +30,8 @@ use crate::record::fit;
 use crate::record::reader::Record;
 use crate::record::summary;
 use crate::runtime::experiment::{
-    self, Audience, BeginError, Beginning, Ended, Prepared, RecordAt, jobs_of_all, no_place, weaknesses,
+    self, Audience, BeginError, Beginning, Ended, Prepared, RecordAt, calibrated, jobs_of_all, no_place,
+    weaknesses,
 };
 use crate::sys::device_lock::LockError;
 use crate::sys::queue::QueueState;
@@ -45,6 +47,7 @@ struct PlanDocument<'a> {
     /// Why it does not start as it is.
     refused: Option<String>,
     weak: &'a [Weak],
+    calibration: Option<&'a Said>,
     plan: &'a [PlannedTrial],
 }
 
@@ -100,6 +103,7 @@ fn prepare(args: &AbArgs, root: &SysRoot, instead: Option<&str>) -> Result<Prepa
         // Nobody named a device: it is the sandbox's.
         sandbox: args.device.is_none(),
         busy_ok: args.busy_ok,
+        margin_ok: args.margin_ok,
         command: words(),
         record,
     })
@@ -141,6 +145,8 @@ fn go_on(dir: &Path, root: &SysRoot, busy_ok: bool) -> Result<Prepared, Failure>
         done: Vec::new(),
         sandbox: false,
         busy_ok,
+        // It began already.
+        margin_ok: true,
         command: words(),
         record: RecordAt::Resumed(dir.to_path_buf()),
     };
@@ -167,6 +173,7 @@ fn show_plan(p: &Prepared, root: &SysRoot, as_json: bool) -> CommandResult {
         .map_err(|e| Failure::Usage(e.to_string()))?;
     let no_place = no_place(root, p).map_err(|e| Failure::Usage(e.to_string()))?.map(|e| e.to_string());
     let refused = designed.refusal().or_else(|| no_place.clone());
+    let calibration = calibrated(root, p);
     if as_json {
         return output::json(&PlanDocument {
             refused,
@@ -175,16 +182,15 @@ fn show_plan(p: &Prepared, root: &SysRoot, as_json: bool) -> CommandResult {
             greyed: &designed.greyed,
             merged: &designed.merged,
             weak: &weak,
+            calibration: calibration.as_ref(),
             plan,
         });
     }
-    let lines: Vec<String> = no_place
-        .map(|no| format!("refused: {no}"))
-        .into_iter()
-        .chain(plan::lines(designed, &weak, plan))
-        .map(|l| format!("{l}\n"))
-        .collect();
-    output::text(&lines.concat())
+    let said = calibration.into_iter().flat_map(|c| [Some(c.text), c.refusal.map(needs_margin_ok)]);
+    let no_place = no_place.map(|no| format!("refused: {no}"));
+    let lines = no_place.into_iter().chain(said.flatten()).chain(plan::lines(designed, &weak, plan));
+    let lines = lines.map(|l| format!("{l}\n"));
+    output::text(&lines.collect::<String>())
 }
 
 /// Prints what happens, on the line of progress and above it.
@@ -266,11 +272,18 @@ fn ending(args: &AbArgs, ended: Ended) -> CommandResult {
     Ok(())
 }
 
+/// A refused margin, with what starts it all the same.
+#[allow(clippy::needless_pass_by_value)] // the shape map wants
+fn needs_margin_ok(refusal: String) -> String {
+    format!("{refusal}; --margin-ok starts it all the same")
+}
+
 /// The exit of one that did not begin.
 fn not_begun(e: BeginError) -> Failure {
     let text = e.to_string();
     match e {
         BeginError::Greyed(_) | BeginError::Cells(_) | BeginError::NoRecord(_) => Failure::Usage(text),
+        BeginError::Margin(why) => Failure::Usage(needs_margin_ok(why)),
         BeginError::NoRights(..) => Failure::NotPermitted(text),
         BeginError::Writes { .. } => Failure::Unsafe(text),
         BeginError::Busy(_) => Failure::Unsafe(format!(

@@ -138,6 +138,7 @@ fn prepare(root: &SysRoot, order: ExperimentOrder, state: Option<PathBuf>) -> Pr
         done: Vec::new(),
         sandbox: false,
         busy_ok,
+        margin_ok: false,
         command,
         record: RecordAt::New(state),
     }
