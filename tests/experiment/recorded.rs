@@ -148,7 +148,11 @@ fn what_makes_it_invalid_and_what_is_remarked_is_in_both() {
     let (conductor, conducted, events) = run(rotational(seed, Isolation::Sequence), &mut bench, Some(70));
     assert_eq!(conducted.ending, Ending::Stopped);
     let a = held(&conductor, &events);
-    assert!(a.sentence().contains("read_ahead_kb was 128 in the first trial of 0"), "{}", a.sentence());
+    assert!(
+        a.sentence().contains("read_ahead_kb was 128 in the first trial of rotational=0"),
+        "{}",
+        a.sentence()
+    );
 
     // A device that goes away.
     let mut bench = Made::new(Nature { noise: 0.01, ..Nature::default() }, 1);

@@ -56,7 +56,7 @@ fn in_sequence_a_ratchet_is_named_and_nothing_follows() {
         assert_eq!(bench.queue.read(), bench.start, "{seed}");
         // Named by the ending, by the light, and by the verdict, whatever the readings were.
         let first = if order_of(seed, 1) == Order::Abba {
-            "read_ahead_kb was 128 in the first trial of 0, 2560 in trial 8"
+            "read_ahead_kb was 128 in the first trial of rotational=0, 2560 in trial 8"
         } else {
             // Both cells were only ever seen with the raised one; the way back shows it.
             "read_ahead_kb was 64 in the first trial of the settings that were found, 2560 in trial"
