@@ -119,8 +119,10 @@ fn rotational_with_what_it_moves() {
 
 /// What a calibration found is kept, and said of the next experiment with its workload on its device.
 fn calibrated_and_told() {
-    let workload = "--job randread-4k --ramp 500ms --trial 3s --settle 0s";
-    experiment_and_then(&format!("--calibrate {workload} --seed 7"), &|device, said| {
+    let words = "--job randread-4k --ramp 500ms";
+    // An experiment has these words already.
+    let workload = &format!("{words} --trial 3s --settle 0s");
+    experiment_and_then(&format!("--calibrate {words} --seed 7"), &|device, said| {
         no_winner(said);
         let kept = "kept for 7 days: experiments with this workload";
         let notes = said.document["notes"].as_array().unwrap();

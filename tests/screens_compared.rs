@@ -390,7 +390,7 @@ fn what_is_kept_is_what_was_measured_with_read_ahead_as_it_was() {
     let mut s = form(80, 24);
     s.keys(" lll jl h <Enter><Enter>");
     let design = ordered(&s).unwrap().designed.design;
-    assert_eq!(design.cells[1].name, "bfq/1");
+    assert_eq!(design.cells[1].name, "bfq + rotational=1");
     conducted(&s, faster()).whole(&mut s);
     s.keys("c");
     let text = flat(&s);
