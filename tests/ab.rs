@@ -40,6 +40,11 @@ const BUFFERED: &str =
 /// One experiment on a device of its own that answers 100 requests a second: so slowly that it does so on a busy machine, too.
 /// None if it could not be run.
 fn experiment(words: &str) -> Option<Said> {
+    experiment_and_then(words, &|_, _| {})
+}
+
+/// The same, with something to be done while the device is there.
+fn experiment_and_then(words: &str, then: &dyn Fn(&str, &Said)) -> Option<Said> {
     if !privileged("an experiment on a throttled device") {
         return None;
     }
@@ -55,6 +60,7 @@ fn experiment(words: &str) -> Option<Said> {
     let said = Ab::start(&device.name().kernel(), Some(throttle.group()), words).end(280);
     assert_eq!(before.differences(&QueueState::read(&SysRoot::host(), device.name())), [], "{words}");
     assert_eq!((said.code, &said.document["restored"]), (Some(0), &true.into()), "{}", said.stderr);
+    then(&device.name().kernel(), &said);
     Some(said)
 }
 
@@ -111,10 +117,44 @@ fn rotational_with_what_it_moves() {
     assert!(!moved || ratio > 2.0, "x{ratio}");
 }
 
+/// What a calibration found is kept, and said of the next experiment with its workload on its device.
+fn calibrated_and_told() {
+    let workload = "--job randread-4k --ramp 500ms --trial 3s --settle 0s";
+    experiment_and_then(&format!("--calibrate {workload} --seed 7"), &|device, said| {
+        no_winner(said);
+        let kept = "kept for 7 days: experiments with this workload";
+        let notes = said.document["notes"].as_array().unwrap();
+        assert!(notes.iter().any(|n| n.as_str().unwrap().starts_with(kept)), "{notes:?}");
+        let plan = |more: &str| -> Value {
+            let out = Command::new(env!("CARGO_BIN_EXE_blktune"))
+                .args(["ab", device, "--factor", "scheduler=none,mq-deadline", "--plan", "--json"])
+                .args(more.split_whitespace())
+                .env("XDG_STATE_HOME", said.state())
+                .output()
+                .unwrap();
+            serde_json::from_slice(&out.stdout).unwrap()
+        };
+        let next = plan(workload)["calibration"].clone();
+        assert_eq!(
+            (&next["stale"], &next["verdict"]),
+            (&Value::Null, &said.document["comparisons"][0]["verdict"])
+        );
+        assert!(next["text"].as_str().unwrap().contains("calibrated today"), "{next}");
+        assert!(next["detectable"].as_f64().unwrap() > 0.0, "{next}");
+        assert_eq!(plan("--job randread-4k-qd32")["calibration"], Value::Null, "another workload");
+        // Not a machine's setting any more as it was.
+        let queue = SysRoot::host().queue(&blktune::sys::name::KernelName::new(device).unwrap());
+        std::fs::write(queue.join("read_ahead_kb"), "64").unwrap();
+        let stale = plan(workload)["calibration"]["stale"].clone();
+        assert_eq!(stale, "read_ahead_kb was 128 then, and is 64");
+    });
+}
+
 #[test]
 fn experiments_of_known_truth_come_out_right() {
     // Beside one another, since each takes two minutes, nearly all of it waiting.
-    let all: [fn(); 4] = [
+    let all: [fn(); 5] = [
+        calibrated_and_told,
         read_ahead_under_small_reads,
         read_ahead_under_direct_reads,
         rotational_by_itself,

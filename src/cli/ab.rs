@@ -19,6 +19,7 @@ use super::workload_failure::{run_failure, stopped, target_failure};
 use crate::config::view::state_dir;
 use crate::experiment::analysis::Analysis;
 use crate::experiment::asked::Designed;
+use crate::experiment::calibration::Said;
 use crate::experiment::design::{Design, Isolation};
 use crate::experiment::event::{Ending, Event};
 use crate::experiment::trial::PlannedTrial;
@@ -28,7 +29,7 @@ use crate::record::fit;
 use crate::record::reader::Record;
 use crate::record::summary;
 use crate::runtime::experiment::{
-    self, Audience, BeginError, Beginning, Ended, Prepared, RecordAt, jobs_of_all, weaknesses,
+    self, Audience, BeginError, Beginning, Ended, Prepared, RecordAt, calibrated, jobs_of_all, weaknesses,
 };
 use crate::sys::device_lock::LockError;
 use crate::sys::queue::QueueState;
@@ -42,6 +43,7 @@ struct PlanDocument<'a> {
     greyed: &'a Option<String>,
     merged: &'a [String],
     weak: &'a [Weak],
+    calibration: Option<&'a Said>,
     plan: &'a [PlannedTrial],
 }
 
@@ -95,6 +97,7 @@ fn prepare(args: &AbArgs, root: &SysRoot, instead: Option<&str>) -> Result<Prepa
         plan,
         done: Vec::new(),
         busy_ok: args.busy_ok,
+        margin_ok: args.margin_ok,
         command: words(),
         record,
     })
@@ -135,6 +138,8 @@ fn go_on(dir: &Path, root: &SysRoot, busy_ok: bool) -> Result<Prepared, Failure>
         plan,
         done: Vec::new(),
         busy_ok,
+        // It began already.
+        margin_ok: true,
         command: words(),
         record: RecordAt::Resumed(dir.to_path_buf()),
     };
@@ -159,6 +164,7 @@ fn show_plan(p: &Prepared, root: &SysRoot, as_json: bool) -> CommandResult {
     let Prepared { device, state, designed, plan, .. } = p;
     let weak = weaknesses(root, &designed.design, &device.name, state, None)
         .map_err(|e| Failure::Usage(e.to_string()))?;
+    let calibration = calibrated(root, p);
     if as_json {
         return output::json(&PlanDocument {
             schema: "blktune.ab-plan/1",
@@ -166,12 +172,13 @@ fn show_plan(p: &Prepared, root: &SysRoot, as_json: bool) -> CommandResult {
             greyed: &designed.greyed,
             merged: &designed.merged,
             weak: &weak,
+            calibration: calibration.as_ref(),
             plan,
         });
     }
-    let lines: Vec<String> =
-        plan::lines(designed, &weak, plan).into_iter().map(|l| format!("{l}\n")).collect();
-    output::text(&lines.concat())
+    let said = calibration.into_iter().flat_map(|c| [Some(c.text), c.refusal.map(needs_margin_ok)]);
+    let lines = said.flatten().chain(plan::lines(designed, &weak, plan)).map(|l| format!("{l}\n"));
+    output::text(&lines.collect::<String>())
 }
 
 /// Prints what happens, on the line of progress and above it.
@@ -249,11 +256,18 @@ fn ending(args: &AbArgs, ended: Ended) -> CommandResult {
     Ok(())
 }
 
+/// A refused margin, with what starts it all the same.
+#[allow(clippy::needless_pass_by_value)] // the shape map wants
+fn needs_margin_ok(refusal: String) -> String {
+    format!("{refusal}; --margin-ok starts it all the same")
+}
+
 /// The exit of one that did not begin.
 fn not_begun(e: BeginError) -> Failure {
     let text = e.to_string();
     match e {
         BeginError::Greyed(_) | BeginError::Cells(_) | BeginError::NoRecord(_) => Failure::Usage(text),
+        BeginError::Margin(why) => Failure::Usage(needs_margin_ok(why)),
         BeginError::NoRights(..) => Failure::NotPermitted(text),
         BeginError::Writes { .. } => Failure::Unsafe(text),
         BeginError::Busy(_) => Failure::Unsafe(format!(

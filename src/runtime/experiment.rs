@@ -1,6 +1,7 @@
 //! Conducts an experiment on a real device, for the command line and for the screen alike: from what was asked to what
 //! follows, with its record, and with all settings back however it ends.
 
+mod calibrated;
 mod error;
 mod record;
 mod target;
@@ -8,6 +9,7 @@ mod target;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use self::calibrated::calibrated;
 pub use self::error::BeginError;
 pub use self::record::{RecordAt, manifest};
 pub use self::target::{jobs_of_all, weaknesses};
@@ -16,6 +18,7 @@ use super::kernel_bench::KernelBench;
 use crate::clock::{Clock, SystemClock};
 use crate::experiment::analysis::{self, Analysis};
 use crate::experiment::asked::Designed;
+use crate::experiment::calibration::Said;
 use crate::experiment::conductor::Conductor;
 use crate::experiment::design::FactorKind;
 use crate::experiment::drive;
@@ -53,6 +56,8 @@ pub struct Prepared {
     pub done: Vec<Trial>,
     /// Start beside other people's I/O.
     pub busy_ok: bool,
+    /// Start with a margin below what the machine can show.
+    pub margin_ok: bool,
     /// The words of the command line, without the program's name, for the record.
     pub command: Vec<String>,
     /// Where the record is kept.
@@ -103,6 +108,8 @@ pub struct Ended {
     pub weak: Vec<Weak>,
     /// What else is to be known, in sentences.
     pub notes: Vec<String>,
+    /// What the last calibration said of it; None without one.
+    pub calibration: Option<Said>,
     /// Where the record is; None if none was kept.
     pub record: Option<PathBuf>,
 }
@@ -128,6 +135,10 @@ pub fn conduct(
     {
         return Err(BeginError::NoRights(id.name.clone(), why));
     }
+    let calibration = calibrated(root, prepared);
+    if let Some(why) = calibration.as_ref().and_then(|c| c.refusal.clone()).filter(|_| !prepared.margin_ok) {
+        return Err(BeginError::Margin(why));
+    }
     let began = SystemClock.boot();
     let target = target::open(root, design, &prepared.row, stop, &|p| audience.progress(p))?;
     let weak = target::weaknesses(root, design, &id.name, &prepared.state, Some(&target))?;
@@ -139,12 +150,13 @@ pub fn conduct(
     if audience.wants_progress() {
         bench = bench.telling(Box::new(|p| audience.progress(p)));
     }
-    let mut notes: Vec<String> = prepared.designed.merged.clone();
+    let mut notes: Vec<String> = calibration.iter().map(|c| c.text.clone()).collect();
+    notes.extend(prepared.designed.merged.iter().cloned());
     notes.extend(
         (prepared.designed.greyed.iter())
             .map(|why| format!("a control: these cells should make no difference: {why}")),
     );
-    let mut record = match record::start(root, prepared, &notes) {
+    let mut record = match record::start(root, prepared, &notes, calibration.as_ref()) {
         Ok(record) => Some(record),
         Err(trouble) if !matches!(prepared.record, RecordAt::New(_)) => {
             return Err(BeginError::NoRecord(trouble));
@@ -175,7 +187,8 @@ pub fn conduct(
             audience.block_done(&|| so_far.analysis());
         }
     };
-    let mut conductor = Conductor::resume(design.clone(), bench.found(), prepared.done.clone());
+    let found = bench.found();
+    let mut conductor = Conductor::resume(design.clone(), found.clone(), prepared.done.clone());
     let done = drive::conduct(&mut conductor, &mut bench, &SystemClock, stop, &mut hear);
     let (mut not_restored, said) = bench.close(stop.load(Ordering::Relaxed));
     not_restored.extend(done.not_restored);
@@ -190,8 +203,10 @@ pub fn conduct(
         not_restored,
         weak,
         notes,
+        calibration,
         record: dir,
     };
+    ended.notes.extend(calibrated::keep(root, prepared, &found.settings, &ended));
     if let Some(record) = record
         && let Err(e) = record.finish(&record::summary(&ended, SystemClock.boot().since(began)))
     {

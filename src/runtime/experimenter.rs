@@ -137,6 +137,7 @@ fn prepare(root: &SysRoot, order: ExperimentOrder, state: Option<PathBuf>) -> Pr
         designed,
         done: Vec::new(),
         busy_ok,
+        margin_ok: false,
         command,
         record: RecordAt::New(state),
     }

@@ -56,6 +56,12 @@ pub(super) const LIMITS: [&str; 9] = [
     "write_zeroes_unmap_max_bytes",
 ];
 
+/// Whether a write of this setting may raise read-ahead.
+#[must_use]
+pub fn moves_read_ahead(name: &str) -> bool {
+    LIMITS.contains(&name)
+}
+
 /// Place of a setting in the order of writing.
 ///
 /// A write of a limit raises read-ahead, a switch of scheduler resets `nr_requests`, makes `iosched/` anew and moves

@@ -1,9 +1,13 @@
 //! How it is conducted: repeats and their limits, stops, what is put back.
 
+use blktune::experiment::analysis::analyse;
 use blktune::experiment::bench::BenchError;
+use blktune::experiment::calibration::{Calibration, Here};
 use blktune::experiment::conductor::Conductor;
 use blktune::experiment::event::{Ending, Event};
+use blktune::experiment::observation::{Question, from_trials};
 use blktune::experiment::trial::{Role, Trial};
+use blktune::experiment::verdict::Verdict;
 use blktune::stats::block::Order;
 use blktune::tuning::control::QueueControl as _;
 
@@ -146,6 +150,34 @@ fn a_workload_that_writes_gets_at_most_25_rounds_to_become_steady() {
         assert!(events.contains(&Event::Preconditioned { rounds, steady }), "{drift}");
         let said = conductor.circumstances().remarks.iter().any(|r| r.contains("not steady after 25"));
         assert_eq!(said, !steady);
+    }
+}
+
+#[test]
+fn a_calibration_tells_how_quiet_the_machine_is() {
+    let start = Made::new(QUIET, 1).start;
+    for (noise, verdict) in [(0.005, Verdict::Equivalent), (0.08, Verdict::Inconclusive)] {
+        let design = question("randread-4k", 42, |a| {
+            a.factors.clear();
+            a.calibrate = true;
+        });
+        let mut bench = Made::new(Nature { noise, ..QUIET }, 3);
+        let (conductor, conducted, _) = run(design.clone(), &mut bench, None);
+        assert_eq!(conducted.ending == Ending::Decided, verdict == Verdict::Equivalent);
+        let question = Question::of(&design, None);
+        let analysis =
+            analyse(&question, &from_trials(&question, conductor.trials()), &conductor.circumstances());
+        let text = |s: &str| s.to_owned();
+        let here =
+            Here { device: text("vdb"), identity: text("x"), kernel: text("6"), now_s: 1, found: &start };
+        let made = Calibration::of(&design, &here, &analysis).unwrap();
+        assert_eq!((made.verdict, made.blocks), (verdict, 6));
+        // A block's difference of two means of two trials each has the spread of one trial.
+        assert!((0.3..3.0).contains(&(made.spread / noise)), "{noise}: {}", made.spread);
+        assert_eq!(made.settings["scheduler"], "none");
+        let other = super::made::question("randread-4k", 42, |_| {});
+        assert_eq!(Calibration::of(&other, &here, &analysis), None, "no calibration");
+        assert_eq!(made.says(&other, &here).loud(), verdict != Verdict::Equivalent);
     }
 }
 

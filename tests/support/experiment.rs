@@ -90,6 +90,11 @@ impl Said {
         (verdict.to_owned(), c["ratio"].as_f64().unwrap_or(f64::NAN))
     }
 
+    /// The directory of its state, for programs after it.
+    pub fn state(&self) -> PathBuf {
+        self.home.path().join("state")
+    }
+
     /// Events of that name in the record.
     pub fn events(&self, name: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.record.join("events.jsonl")).expect("the record has events");
