@@ -315,9 +315,14 @@ fn each_other_ending_says_what_happened() {
     let (s, told) = ended(at(BenchError::Broken, "no thread can be started"), 80, 24);
     assert_eq!(told.end.ending, Ending::Broken);
     assert!(flat(&s).contains("It could not go on: no thread can be started."), "{}", s.text());
-    for s in [s, ended(gone(), 80, 24).0, ended(refused(), 80, 24).0] {
+    for s in [s, ended(refused(), 80, 24).0] {
         assert!(flat(&s).contains("Settings are as they were found."), "{}", s.text());
     }
+    assert!(flat(&ended(gone(), 80, 24).0).contains("Nothing is left that could be put back."));
+    // An Enter that was meant for a question does not take the result away.
+    let mut s = ended(faster(), 80, 24).0;
+    s.keys("<Enter>");
+    assert!(s.model.course.is_some());
 }
 
 #[test]

@@ -297,7 +297,7 @@ pub const TABLE: &[Action] = &[
     ),
     row(
         ActionId::CloseExperiment,
-        &[Key::Char('n'), Key::Esc, Key::Enter],
+        &[Key::Char('n'), Key::Esc],
         "new",
         "close the result, to the form as it was",
         &[Place::Compared],

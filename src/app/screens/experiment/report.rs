@@ -118,7 +118,11 @@ fn ended(course: &Course, end: &ExperimentEnd, paper: Paper) -> Vec<Entry> {
     }
     out.extend(trade_offs(a));
     out.extend(quiet(course, a));
-    let restored = if end.not_restored.is_empty() { " Settings are as they were found." } else { "" };
+    let restored = match (end.not_restored.is_empty(), end.ending) {
+        (false, _) => "",
+        (true, Ending::Gone) => " Nothing is left that could be put back.",
+        (true, _) => " Settings are as they were found.",
+    };
     let reason = match end.ending {
         Ending::Decided | Ending::Finished | Ending::Stopped => format!("Ended: {}.", end.reason),
         _ => String::new(),
