@@ -2,7 +2,7 @@
 
 use crate::sys::queue::QueueState;
 use crate::tuning::change::Change;
-use crate::tuning::plan;
+use crate::tuning::{plan, rounding};
 use crate::workload::assemble::{AssembleError, assemble};
 use crate::workload::job::Job;
 
@@ -188,7 +188,7 @@ fn equal(
     match factor.kind {
         FactorKind::Setting => {
             let read = |level: &String| {
-                plan::expected(&Change { name: name.clone(), requested: level.clone() }, state)
+                rounding::expected(&Change { name: name.clone(), requested: level.clone() }, state)
             };
             let (x, y) = (read(a), read(b));
             (x == y).then(|| format!("{name}={a} and {name}={b} read back as the same, {x}"))

@@ -5,7 +5,7 @@ use crate::experiment::design::{Blocks, Isolation};
 use crate::experiment::metric::Metric;
 use crate::sys::attr::clean;
 use crate::tuning::change::Change;
-use crate::tuning::plan;
+use crate::tuning::{plan, rounding};
 use crate::workload::assemble::assemble;
 
 use super::{entry, levels, offered};
@@ -176,7 +176,7 @@ pub fn take_text(model: &mut Model, what: &'static str, text: &str) -> Result<()
     if let Some((_, why)) = plan::refusals(std::slice::from_ref(&change), queue).into_iter().next() {
         return Err(why);
     }
-    let read = plan::expected(&change, queue);
+    let read = rounding::expected(&change, queue);
     if !levels(model, what).contains(&read) {
         model.experiment.typed.entry(what.to_owned()).or_default().push(read.clone());
     }
