@@ -262,6 +262,8 @@ impl Bench for KernelBench<'_> {
     fn measure(&mut self, jobs: &[Job], stop: &AtomicBool) -> Result<Measured, BenchError> {
         let (boot, awake) = (SystemClock.boot(), SystemClock.monotonic());
         let before = self.held.read();
+        #[cfg(debug_assertions)]
+        crate::sys::fault::due(&format!("trial-{}", before.effective("scheduler").unwrap_or_default()));
         let result = {
             let mut tell = self.tell.as_mut().map(|tell| move |p: Progress| tell(&p));
             let tell = tell.as_mut().map(|t| t as &mut dyn FnMut(Progress));

@@ -20,6 +20,11 @@ pub struct Ab {
 impl Ab {
     /// Starts it on a device with these words behind it. Ramps and pauses are left out and trials as short as can be.
     pub fn start(device: &str, group: Option<&Path>, words: &str) -> Self {
+        Self::start_with(device, group, words, &[])
+    }
+
+    /// The same with these variables in its environment.
+    pub fn start_with(device: &str, group: Option<&Path>, words: &str, set: &[(&str, &str)]) -> Self {
         let home = tempfile::tempdir().expect("a temporary directory");
         let record = home.path().join("record");
         let mut command = match group {
@@ -34,6 +39,7 @@ impl Ab {
         command.args(["ab", device, "--trial", "3s", "--settle", "0s", "--json", "--record"]).arg(&record);
         command.args(words.split_whitespace());
         command.env("HOME", home.path()).env("XDG_STATE_HOME", home.path().join("state"));
+        command.envs(set.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().expect("the program can be started");
         Self { child, record, home }
