@@ -325,6 +325,36 @@ fn an_outlier_is_told_and_kept() {
     assert!(judged(&flat, 0.03, false).trials.iter().all(|t| !t.outlier));
 }
 
+/// Case of a device whose first run is 30 % slower than all others: no block has it, and it is told.
+#[test]
+fn a_slow_first_run_is_told_and_changes_nothing() {
+    let lead =
+        |slow: f64| table(6, true, |b, i, _| if (b, i) == (1, 0) { slow } else { 500.0 + noise(b, i, 1.0) });
+    let plain = judged(&lead(500.3), 0.03, false);
+    let slow = judged(&lead(350.0), 0.03, false);
+    assert!(
+        slow.warnings.iter().any(|w| w.contains("The first lead-in, of A, read 350")),
+        "{:?}",
+        slow.warnings
+    );
+    assert!(!plain.warnings.iter().any(|w| w.contains("lead-in")), "{:?}", plain.warnings);
+    assert_eq!(slow.sentence(), plain.sentence());
+
+    let found = |first: f64| {
+        let blocks = table(6, true, |b, i, _| 500.0 + noise(b, i, 1.0));
+        let (head, rows) = blocks.split_once('\n').unwrap();
+        let baseline = |when: &str, v: f64| format!(",,A,{v},baseline-{when}\n");
+        let before = baseline("before", first) + &baseline("before", 500.4) + &baseline("before", 499.8);
+        let after = baseline("after", 500.1) + &baseline("after", 499.7) + &baseline("after", 500.6);
+        format!("{head}\n{before}{rows}{after}")
+    };
+    let plain = judged(&found(500.2), 0.03, false);
+    let slow = judged(&found(350.0), 0.03, false);
+    assert!(slow.warnings.iter().any(|w| w.contains("The very first trial")), "{:?}", slow.warnings);
+    assert!(!plain.warnings.iter().any(|w| w.contains("very first")), "{:?}", plain.warnings);
+    assert_eq!(slow.sentence(), plain.sentence());
+}
+
 #[test]
 fn all_of_one_before_all_of_the_other_gets_no_verdict() {
     let rows = |block: &dyn Fn(usize) -> String| {
