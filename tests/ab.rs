@@ -69,6 +69,9 @@ fn read_ahead_under_small_reads() {
     let Some(said) = experiment(&format!("--factor read_ahead_kb=4,4096 {BUFFERED}")) else { return };
     let (verdict, ratio) = said.verdict();
     assert!(verdict == "better" && ratio > 10.0, "{verdict} x{ratio}: {}", said.document["gates"]);
+    let confirmation = said.document["confirmation"]["text"].as_str().unwrap();
+    assert!(confirmation.starts_with("One experiment: "), "{confirmation}");
+    assert!(said.document["notes"].as_array().unwrap().iter().any(|n| n == confirmation));
 }
 
 /// That no difference was found where there is none. On a busy machine it may be left open, but no winner is made up.
@@ -119,7 +122,7 @@ fn rotational_with_what_it_moves() {
 
 /// What a calibration found is kept, and said of the next experiment with its workload on its device.
 fn calibrated_and_told() {
-    let workload = "--job randread-4k --ramp 500ms --trial 3s --settle 0s";
+    let workload = "--job randread-4k --ramp 500ms";
     experiment_and_then(&format!("--calibrate {workload} --seed 7"), &|device, said| {
         no_winner(said);
         let kept = "kept for 7 days: experiments with this workload";
@@ -128,6 +131,7 @@ fn calibrated_and_told() {
         let plan = |more: &str| -> Value {
             let out = Command::new(env!("CARGO_BIN_EXE_blktune"))
                 .args(["ab", device, "--factor", "scheduler=none,mq-deadline", "--plan", "--json"])
+                .args(["--trial", "3s", "--settle", "0s"])
                 .args(more.split_whitespace())
                 .env("XDG_STATE_HOME", said.state())
                 .output()

@@ -254,7 +254,7 @@ proptest! {
             cut(&path, (length as f64 * share) as usize);
         }
         let record = Record::open(&place).unwrap();
-        let text = Report::of(&record).markdown();
+        let text = Report::of(&record, &[]).markdown();
         let blocks = whole_blocks(record.trials.len());
         let said = match blocks {
             _ if record.trials.is_empty() => "**No verdict: no trial is in this record.**".to_owned(),
@@ -263,7 +263,7 @@ proptest! {
         };
         prop_assert!(text.contains(&said), "{said}\n{text}");
         prop_assert!(text.contains("This record has no end"));
-        serde_json::to_string(&Report::of(&record).document()).unwrap();
+        serde_json::to_string(&Report::of(&record, &[]).document()).unwrap();
     }
 }
 
@@ -402,7 +402,7 @@ fn a_repeated_command_asks_the_same_to_the_last_digit() {
         let dir = tempfile::tempdir().unwrap();
         drop(Writer::create(&dir.path().join("r"), &manifest).unwrap());
         let record = Record::open(&dir.path().join("r")).unwrap();
-        let command = Report::of(&record).command();
+        let command = Report::of(&record, &[]).command();
         let rest = command.strip_prefix("blktune ").unwrap();
         let out = Command::new("sh")
             .args(["-c", &format!("\"$PROGRAM\" --sysroot \"$TREE\" {rest} --plan --json")])
