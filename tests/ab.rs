@@ -69,6 +69,9 @@ fn read_ahead_under_small_reads() {
     let Some(said) = experiment(&format!("--factor read_ahead_kb=4,4096 {BUFFERED}")) else { return };
     let (verdict, ratio) = said.verdict();
     assert!(verdict == "better" && ratio > 10.0, "{verdict} x{ratio}: {}", said.document["gates"]);
+    let confirmation = said.document["confirmation"]["text"].as_str().unwrap();
+    assert!(confirmation.starts_with("One experiment: "), "{confirmation}");
+    assert!(said.document["notes"].as_array().unwrap().iter().any(|n| n == confirmation));
 }
 
 /// That no difference was found where there is none. On a busy machine it may be left open, but no winner is made up.
@@ -130,6 +133,7 @@ fn calibrated_and_told() {
         let plan = |more: &str| -> Value {
             let out = Command::new(env!("CARGO_BIN_EXE_blktune"))
                 .args(["ab", device, "--factor", "scheduler=none,mq-deadline", "--plan", "--json"])
+                .args(["--trial", "3s", "--settle", "0s"])
                 .args(more.split_whitespace())
                 .env("XDG_STATE_HOME", said.state())
                 .output()

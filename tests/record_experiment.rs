@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use blktune::experiment::design::Isolation;
+use blktune::experiment::event::{Ending, Event, Phase};
 use blktune::record::RecordError;
 use blktune::record::fit::differences;
 use blktune::record::reader::Record;
@@ -360,6 +362,80 @@ fn a_record_beside_the_file_of_the_loop_device_that_is_measured_is_said() {
     device.backing_file = Some(file.to_string_lossy().into_owned());
     let said = place::on_device(&root, &place, &device).unwrap();
     assert!(said.contains("the file behind sdx"), "{said}");
+}
+
+/// One of each event. A new one does not compile here until it is added, and then has to be documented.
+fn every_event() -> Vec<Event> {
+    let text = || "x".to_owned();
+    let of_kind = |kind: &Event| match kind {
+        Event::Began { .. } => Event::TrialStarted { plan: plan().remove(0) },
+        Event::TrialStarted { .. } => Event::Phase { phase: Phase::Draining },
+        Event::Phase { phase: Phase::Draining } => Event::Phase { phase: Phase::Applying },
+        Event::Phase { phase: Phase::Applying } => Event::Phase { phase: Phase::Settling },
+        Event::Phase { phase: Phase::Settling } => Event::Phase { phase: Phase::Measuring },
+        Event::Phase { phase: Phase::Measuring } => Event::Phase { phase: Phase::PuttingBack },
+        Event::Phase { phase: Phase::PuttingBack } => {
+            Event::TrialDone { trial: trial(&plan()[0]), detail: Value::Null }
+        }
+        Event::TrialDone { .. } => Event::Preconditioned { rounds: 5, steady: true },
+        Event::Preconditioned { .. } => Event::BlockVoid { block: 1, attempt: 1, reason: text(), left: 2 },
+        Event::BlockVoid { .. } => Event::Look { blocks: 6, decided: true, last: false },
+        Event::Look { .. } => Event::PutBack { not_restored: Vec::new() },
+        Event::PutBack { .. } => Event::Ended { ending: Ending::Decided, reason: text() },
+        Event::Ended { ending, .. } => {
+            let next = match ending {
+                Ending::Decided => Ending::Finished,
+                Ending::Finished => Ending::Stopped,
+                Ending::Stopped => Ending::Invalid,
+                Ending::Invalid => Ending::Refused,
+                Ending::Refused => Ending::Gone,
+                Ending::Gone | Ending::Broken => Ending::Broken,
+            };
+            Event::Ended { ending: next, reason: text() }
+        }
+    };
+    let mut all = vec![Event::Began { settings: BTreeMap::new(), resumed: 0 }];
+    loop {
+        let next = of_kind(&all[all.len() - 1]);
+        if all.contains(&next) {
+            return all;
+        }
+        all.push(next);
+    }
+}
+
+#[test]
+fn every_event_is_documented_with_its_fields() {
+    let docs = std::fs::read_to_string("docs/json.md").unwrap();
+    let section = docs.split("### Events").nth(1).unwrap();
+    let rows: Vec<Vec<&str>> = section
+        .lines()
+        .filter(|l| l.starts_with("| `"))
+        .map(|l| l.split('|').map(str::trim).collect())
+        .collect();
+    let mut seen = std::collections::BTreeSet::new();
+    for event in every_event() {
+        let json = serde_json::to_value(&event).unwrap();
+        let tag = json["event"].as_str().unwrap().to_owned();
+        let row = rows.iter().find(|r| r[1] == format!("`{tag}`")).unwrap_or_else(|| panic!("{tag}"));
+        let mut fields: Vec<String> =
+            json.as_object().unwrap().keys().filter(|k| *k != "event").map(|k| format!("`{k}`")).collect();
+        let mut documented: Vec<&str> = row[2].split(", ").collect();
+        documented.sort_unstable();
+        fields.sort_unstable();
+        assert_eq!(documented, fields, "{tag}");
+        // What a word can be, and what a trial that is planned has.
+        let words = ["phase", "ending"].map(|k| json[k].as_str().map(str::to_owned)).into_iter().flatten();
+        let planned =
+            json["plan"].as_object().map(|p| p.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+        for word in words.chain(planned) {
+            assert!(row[3].contains(&format!("`{word}`")), "{tag}: {word}");
+        }
+        let read: Event = serde_json::from_value(json).unwrap();
+        assert_eq!(read, event);
+        seen.insert(tag);
+    }
+    assert_eq!(rows.iter().filter(|r| r[1] != "`event`").count(), seen.len(), "what is documented is there");
 }
 
 #[test]

@@ -92,10 +92,11 @@ fn a_report_says_all_that_the_verdict_rests_on() {
     let dir = tempfile::tempdir().unwrap();
     let place = write(dir.path(), &manifest("TESTDISK 480G"), true);
     let text = report(&place, &[]);
-    let first: Vec<&str> = text.lines().filter(|l| !l.is_empty()).take(3).collect();
+    let first: Vec<&str> = text.lines().filter(|l| !l.is_empty()).take(4).collect();
     assert_eq!(first[0], "# sdx: none against mq-deadline");
     assert_eq!(first[1], format!("**{SENTENCE}**"));
-    assert_eq!(first[2], "It ended after 371 s, finished: all blocks were run.");
+    assert!(first[2].starts_with("One experiment: it is confirmed by another one"), "{}", first[2]);
+    assert_eq!(first[3], "It ended after 371 s, finished: all blocks were run.");
     for part in [
         "| scheduler | setting of the queue | none, mq-deadline |",
         "| iops | mq-deadline | 1.0500 | 1.0480 to 1.0520 (95.0 %) | 1.20e-5 | 6 | better |",
@@ -254,7 +255,7 @@ proptest! {
             cut(&path, (length as f64 * share) as usize);
         }
         let record = Record::open(&place).unwrap();
-        let text = Report::of(&record).markdown();
+        let text = Report::of(&record, &[]).markdown();
         let blocks = whole_blocks(record.trials.len());
         let said = match blocks {
             _ if record.trials.is_empty() => "**No verdict: no trial is in this record.**".to_owned(),
@@ -263,7 +264,7 @@ proptest! {
         };
         prop_assert!(text.contains(&said), "{said}\n{text}");
         prop_assert!(text.contains("This record has no end"));
-        serde_json::to_string(&Report::of(&record).document()).unwrap();
+        serde_json::to_string(&Report::of(&record, &[]).document()).unwrap();
     }
 }
 
@@ -282,6 +283,103 @@ fn text_of_a_device_can_neither_reach_the_terminal_nor_break_the_page() {
     let text = report(&place, &[]);
     let row = text.lines().find(|l| l.starts_with("| model |")).unwrap();
     assert!(row.contains(r"\|\<script\>\`\*\* \# heading") && row.ends_with("(http://b) |"), "{row}");
+}
+
+/// A record with this text wherever a device, a kernel, a file or a person has a say.
+fn with_text(dir: &Path, s: &str) -> PathBuf {
+    let place = dir.join("record");
+    let text = || s.to_owned();
+    let mut m = manifest(s);
+    let device = &mut m.device;
+    (device.name, device.kind, device.kind_evidence) = (text(), text(), text());
+    (device.serial, device.wwid, device.devnum, device.backing_file) =
+        (Some(text()), Some(text()), Some(text()), Some(text()));
+    device.built_on = vec![text()];
+    let host = &mut m.host;
+    (host.kernel, host.build, host.machine, host.boot_options) =
+        (Some(text()), Some(text()), Some(text()), Some(text()));
+    (host.boot_id, host.cpu) = (Some(text()), Some(text()));
+    (m.program, m.started, m.on_device) = (text(), text(), Some(text()));
+    let workload = &mut m.workload;
+    (workload.preset, workload.question, workload.not_for, workload.target) =
+        (text(), Some(text()), Some(text()), Some(text()));
+    (workload.set, workload.words, workload.jobs) = (vec![text()], vec![text()], vec![json!({"name": s})]);
+    m.notes = vec![text()];
+    let nr_requests = m.settings.remove("nr_requests").unwrap();
+    // Last by name, whatever it is.
+    m.settings.insert(format!("zz{s}"), nr_requests);
+    m.settings.get_mut("read_ahead_kb").unwrap().value = Some(text());
+    for cell in &mut m.design.cells {
+        (cell.name, cell.levels) = (text(), vec![text()]);
+    }
+    m.design.factors[0].levels = vec![text()];
+    m.design.workload.preset = text();
+    m.design.target = Some(s.into());
+    let mut writer = Writer::create(&place, &m).unwrap();
+    for p in plan().iter().take(8) {
+        let mut t = if p.number == 5 { void(p, s) } else { trial(p) };
+        t.warnings = vec![text()];
+        writer.trial(&t, &Value::Null).unwrap();
+    }
+    let mut summary = Summary::new(Ended::Stopped, s, 371.0);
+    summary.not_restored = vec![text()];
+    let mut said = analysis();
+    for at in ["/comparisons/0/sentence", "/comparisons/0/candidate", "/cells/0/name", "/order/text"] {
+        *said.pointer_mut(at).unwrap() = json!(s);
+    }
+    (said["warnings"], said["trade_offs"]) = (json!([s]), json!([s]));
+    summary.analysis = Some(serde_json::from_value(said).unwrap());
+    writer.finish(&summary).unwrap();
+    place
+}
+
+/// What a page is made of, without its words.
+fn structure(page: &str) -> Vec<String> {
+    use pulldown_cmark::{Event, Options, Parser};
+    // What pages are commonly shown with, beside the core.
+    let known = Options::ENABLE_GFM
+        | Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_MATH;
+    let parts = Parser::new_ext(page, known).filter_map(|e| match e {
+        Event::Text(_) | Event::SoftBreak => None,
+        // A code span, HTML or a formula is never ours.
+        Event::Start(tag) => Some(format!("{tag:?}")),
+        other => Some(format!("{other:?}")),
+    });
+    parts.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_device_is_called_the_page_is_made_of_the_same(
+        text in prop_oneof![
+            "[-a-z0-9 |`*_~<>&#\\[\\]()!$^:;=+.\\\\\"'\n]{1,30}",
+            "(- |\\+ |1\\. |1\\) |# |> |    |---|===|```|\\||\\\\|<b>|&lt;|\\*|_|\\[x\\]\\(y\\)|!\\[x\\]|\\[\\^1\\]:|\\[ \\] |~~|\\$|:a:|<!--|\n){1,6}",
+            "\\PC{1,20}",
+        ],
+    ) {
+        // What is nothing but white space is no name.
+        prop_assume!(!blktune::sys::attr::clean(text.as_bytes()).trim().is_empty());
+        let page = |s: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            let record = Record::open(&with_text(dir.path(), s)).unwrap();
+            Report::of(&record, &[]).markdown()
+        };
+        let (evil, plain) = (page(&text), page("x"));
+        prop_assert_eq!(structure(&evil), structure(&plain), "{}", evil);
+        // And all of the words are there to be read.
+        let model = evil.lines().find(|l| l.starts_with("| model |")).unwrap();
+        let shown: String = pulldown_cmark::Parser::new(&model.replace("| model |", "m"))
+            .filter_map(|e| if let pulldown_cmark::Event::Text(t) = e { Some(t.into_string()) } else { None })
+            .collect();
+        let clean = blktune::sys::attr::clean(text.as_bytes());
+        prop_assert_eq!(shown.trim_start_matches('m').trim_end_matches('|').trim(), clean.trim());
+    }
 }
 
 #[test]
@@ -402,7 +500,7 @@ fn a_repeated_command_asks_the_same_to_the_last_digit() {
         let dir = tempfile::tempdir().unwrap();
         drop(Writer::create(&dir.path().join("r"), &manifest).unwrap());
         let record = Record::open(&dir.path().join("r")).unwrap();
-        let command = Report::of(&record).command();
+        let command = Report::of(&record, &[]).command();
         let rest = command.strip_prefix("blktune ").unwrap();
         let out = Command::new("sh")
             .args(["-c", &format!("\"$PROGRAM\" --sysroot \"$TREE\" {rest} --plan --json")])

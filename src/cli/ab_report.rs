@@ -12,6 +12,7 @@ use crate::experiment::design::Design;
 use crate::experiment::event::Ending;
 use crate::experiment::trial::{Gate, Trial};
 use crate::experiment::weak::Weak;
+use crate::record::confirmation::Confirmation;
 use crate::runtime::experiment::Ended;
 
 /// What a gate found of a trial.
@@ -47,6 +48,7 @@ pub(super) struct Document<'a> {
     weak: &'a [Weak],
     notes: &'a [String],
     calibration: Option<&'a Said>,
+    confirmation: Option<&'a Confirmation>,
     record: Option<String>,
     #[serde(flatten)]
     analysis: &'a Analysis,
@@ -68,6 +70,7 @@ impl<'a> Report<'a> {
             weak: &ended.weak,
             notes: &ended.notes,
             calibration: ended.calibration.as_ref(),
+            confirmation: ended.confirmation.as_ref(),
             record: ended.record.as_deref().map(shown),
             analysis: &ended.analysis,
         }

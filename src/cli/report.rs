@@ -1,7 +1,7 @@
 //! `blktune report`: one record of an experiment as a text of its own.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::outcome::{CommandResult, Failure};
 use super::output;
@@ -40,7 +40,9 @@ pub enum Format {
 /// No record, one that can not be read, or a file that can not be written.
 pub fn run(args: &ReportArgs) -> CommandResult {
     let record = Record::open(&args.record).map_err(unreadable)?;
-    let report = Report::of(&record);
+    // Records lie beside one another.
+    let beside = std::fs::canonicalize(&args.record).ok().and_then(|p| p.parent().map(Path::to_path_buf));
+    let report = Report::of(&record, beside.as_slice());
     let text = match args.format {
         Format::Md => report.markdown(),
         Format::Csv => report.csv().map_err(|e| Failure::Unexpected(e.to_string()))?,

@@ -10,6 +10,7 @@
 //! what is missing is said.
 
 pub mod calibrations;
+pub mod confirmation;
 mod files;
 pub mod fit;
 mod judged;

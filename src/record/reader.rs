@@ -80,6 +80,14 @@ impl Record {
     }
 }
 
+/// Beginning and end of a record, without what lies between. None if either can not be read, or is missing.
+pub(super) fn ends(path: &Path) -> Option<(Manifest, Summary)> {
+    let dir = Dir::open(path).ok()?;
+    let Ok(Document::Whole(manifest)) = document::<Manifest>(&dir, MANIFEST) else { return None };
+    let Ok(Document::Whole(summary)) = document(&dir, SUMMARY) else { return None };
+    (manifest.schema == SCHEMA).then_some((manifest, summary))
+}
+
 fn no_record(dir: &Dir, why: &str) -> RecordError {
     RecordError::NotARecord { path: dir.place(MANIFEST), why: why.to_owned() }
 }

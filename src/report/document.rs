@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::Report;
 use crate::experiment::analysis::Analysis;
 use crate::experiment::trial::{Gate, Trial};
+use crate::record::confirmation::Confirmation;
 use crate::record::manifest::Manifest;
 use crate::record::summary::Summary;
 
@@ -25,6 +26,7 @@ pub struct Document<'a> {
     analysis: Option<&'a Analysis>,
     judged_now: bool,
     no_verdict: Option<&'a str>,
+    confirmation: Option<&'a Confirmation>,
     summary: Option<&'a Summary>,
 }
 
@@ -67,6 +69,7 @@ impl Report<'_> {
             analysis: self.analysis.as_deref().ok(),
             judged_now: self.judged_now(),
             no_verdict: self.analysis.as_ref().err().map(String::as_str),
+            confirmation: self.confirmation.as_ref(),
             summary: r.summary.as_ref(),
         }
     }

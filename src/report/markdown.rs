@@ -30,14 +30,14 @@ impl Report<'_> {
         let names: Vec<String> = m.design.cells.iter().map(|c| text(&c.name)).collect();
         line(out, &format!("# {}: {}", text(&m.device.name), names.join(" against ")));
         if r.cut_off() {
-            line(out, &format!("**{}**", self.ending()));
+            bold(out, &self.ending());
         }
         for damage in &r.damage {
-            line(out, &format!("**{}**", text(damage)));
+            bold(out, damage);
         }
         match &self.analysis {
-            Ok(a) => line(out, &format!("**{}**", text(a.sentence()))),
-            Err(why) => line(out, &format!("**No verdict: {why}.**")),
+            Ok(a) => bold(out, a.sentence()),
+            Err(why) => line(out, &format!("**No verdict: {}.**", text(why))),
         }
         if self.judged_now() {
             line(
@@ -45,11 +45,14 @@ impl Report<'_> {
                 "Its end is not in this record: what follows was judged from the trials that are, by the last look there was.",
             );
         }
+        if let Some(said) = &self.confirmation {
+            line(out, &format!("{}.", opening(said.text.trim_end_matches('.'))));
+        }
         if let Some(said) = m.calibration.as_ref().filter(|c| c.loud()) {
-            line(out, &format!("**{}**", text(&said.text)));
+            bold(out, &said.text);
         }
         if !r.cut_off() {
-            line(out, &self.ending());
+            line(out, &opening(&self.ending()));
         }
     }
 
@@ -102,10 +105,10 @@ impl Report<'_> {
         line(out, "## What follows");
         let a = match &self.analysis {
             Ok(a) => a,
-            Err(why) => return line(out, &format!("Nothing: {why}.")),
+            Err(why) => return line(out, &format!("Nothing: {}.", text(why))),
         };
         for c in &a.comparisons {
-            line(out, &format!("- {}", text(&c.sentence)));
+            line(out, &format!("- {}", opening(&c.sentence)));
         }
         let rows: Vec<Vec<String>> = a.comparisons.iter().map(compared).collect();
         table(
@@ -124,12 +127,12 @@ impl Report<'_> {
                 .collect();
             line(
                 out,
-                &format!("- {}, {} trials: {}", text(&cell.name), cell.trials, text(&figures.join("; "))),
+                &format!("- {}, {} trials: {}", opening(&cell.name), cell.trials, text(&figures.join("; "))),
             );
         }
         line(out, &format!("Order of trials: {}", text(&a.order.text)));
         for said in a.trade_offs.iter().chain(&a.warnings) {
-            line(out, &format!("- {}", text(said)));
+            line(out, &format!("- {}", opening(said)));
         }
     }
 
@@ -200,7 +203,10 @@ impl Report<'_> {
         for name in names {
             let found = queue.effective(name).unwrap_or_else(|| "not readable".to_owned());
             let varies = factor(name);
-            let bold = |s: &str| if varies.is_some() { format!("**{}**", text(s)) } else { text(s) };
+            let bold = |s: &str| match text(s) {
+                inside if varies.is_some() && !inside.is_empty() => format!("**{inside}**"),
+                inside => inside,
+            };
             let cells = m.design.cells.iter().map(|c| {
                 varies.and_then(|i| c.levels.get(i)).map_or_else(|| "as found".to_owned(), |l| bold(l))
             });
@@ -221,7 +227,7 @@ impl Report<'_> {
         line(out, "## Workload");
         let set = if w.set.is_empty() { String::new() } else { format!(" with {}", w.set.join(", ")) };
         let target = w.target.as_deref().unwrap_or("the device itself");
-        line(out, &text(&format!("{}{set}, on {target}.", w.preset)));
+        line(out, &opening(&format!("{}{set}, on {target}.", w.preset)));
         if let Some(question) = &w.question {
             line(out, &format!("It asks: {}", text(question)));
         }
@@ -230,10 +236,10 @@ impl Report<'_> {
         }
         for (job, words) in w.jobs.iter().zip(&w.words) {
             let name = job.get("name").and_then(serde_json::Value::as_str).unwrap_or("job");
-            line(out, &format!("- {}: {}", text(name), text(words)));
+            line(out, &format!("- {}: {}", opening(name), text(words)));
         }
         for note in &m.notes {
-            line(out, &format!("- {}", text(note)));
+            line(out, &format!("- {}", opening(note)));
         }
     }
 
@@ -277,8 +283,8 @@ impl Report<'_> {
 
     fn end(&self, out: &mut String) {
         line(out, "## How it ended");
-        line(out, &text(&self.ending()));
-        line(out, &text(&self.put_back()));
+        line(out, &opening(&self.ending()));
+        line(out, &opening(&self.put_back()));
         line(out, "## How to repeat it");
         // Indented, so that nothing in it ends the block.
         line(out, &format!("    {}", self.command()));
@@ -326,6 +332,14 @@ fn figure(metric: &str, v: f64) -> String {
     }
 }
 
+fn bold(out: &mut String, s: &str) {
+    let inside = text(s);
+    // Marks around nothing are a line across the page.
+    if !inside.is_empty() {
+        line(out, &format!("**{inside}**"));
+    }
+}
+
 fn line(out: &mut String, text: &str) {
     // A list is kept together, and apart from what follows it.
     let item = text.starts_with("- ");
@@ -358,12 +372,32 @@ fn table(out: &mut String, head: &[&str], rows: &[Vec<String>]) {
 
 /// Text of others within Markdown: what would be read as its marks stands for itself.
 fn text(s: &str) -> String {
-    let mut out = String::with_capacity(s.len());
-    for c in crate::sys::attr::clean(s.as_bytes()).chars() {
-        if matches!(c, '|' | '\\' | '`' | '*' | '<' | '>' | '[' | ']' | '#' | '~') {
+    let clean = crate::sys::attr::clean(s.as_bytes());
+    // White space at its ends is of no matter on a page, but keeps marks around it from being marks.
+    let clean = clean.trim();
+    let mut out = String::with_capacity(clean.len());
+    let mut before = ' ';
+    for (i, c) in clean.char_indices() {
+        let mark = matches!(c, '|' | '\\' | '`' | '*' | '<' | '>' | '[' | ']' | '#' | '~' | '^' | '&' | '$');
+        // Within a word, as in read_ahead_kb, it is none.
+        let next = clean[i..].chars().nth(1);
+        let within = before.is_alphanumeric() && next.is_some_and(char::is_alphanumeric);
+        if mark || c == '_' && !within {
             out.push('\\');
         }
         out.push(c);
+        before = c;
+    }
+    out
+}
+
+/// The same where it begins a line or an entry of a list: no list, no line across the page, no heading may come of it
+/// (`- a`, `+ a`, `1. a`, `1) a`, `---`, `===`, `: a`).
+fn opening(s: &str) -> String {
+    let mut out = text(s);
+    let digits = out.len() - out.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    if out.starts_with(['-', '+', '=', ':']) || digits > 0 && out[digits..].starts_with(['.', ')']) {
+        out.insert(digits, '\\');
     }
     out
 }

@@ -6,8 +6,10 @@ mod repeat;
 mod table;
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use crate::experiment::analysis::Analysis;
+use crate::record::confirmation::{self, Confirmation};
 use crate::record::reader::Record;
 
 /// A record and what follows from it.
@@ -16,15 +18,20 @@ pub struct Report<'a> {
     record: &'a Record,
     /// What follows, or why nothing does. Borrowed if it was judged when the experiment ended, owned if only now.
     analysis: Result<Cow<'a, Analysis>, String>,
+    /// What other records say of it; None where there is no verdict to be confirmed.
+    confirmation: Option<Confirmation>,
 }
 
 impl<'a> Report<'a> {
-    /// The report of a record. What was said when the experiment ended stands; without that its trials are judged now.
+    /// The report of a record. What was said when the experiment ended stands; without that its trials are judged now. Other
+    /// records, which may confirm it, are looked for `among` the contents of these directories.
     #[must_use]
-    pub fn of(record: &'a Record) -> Self {
+    pub fn of(record: &'a Record, among: &[PathBuf]) -> Self {
         let said = record.summary.as_ref().and_then(|s| s.analysis.as_ref());
         let analysis = said.map_or_else(|| record.judge().map(Cow::Owned), |a| Ok(Cow::Borrowed(a)));
-        Self { record, analysis }
+        let confirmation =
+            record.summary.as_ref().and_then(|s| confirmation::of(&record.dir, &record.manifest, s, among));
+        Self { record, analysis, confirmation }
     }
 
     /// Whether its trials were judged only now, since nothing was said when the experiment ended.

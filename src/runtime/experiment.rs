@@ -29,6 +29,7 @@ use crate::experiment::so_far::SoFar;
 use crate::experiment::trial::{PlannedTrial, Trial};
 use crate::experiment::weak::Weak;
 use crate::record::RecordError;
+use crate::record::confirmation::Confirmation;
 use crate::record::writer::Writer;
 use crate::sys::device::DeviceId;
 use crate::sys::device_lock::DeviceLock;
@@ -114,6 +115,8 @@ pub struct Ended {
     pub notes: Vec<String>,
     /// What the last calibration said of it; None without one.
     pub calibration: Option<Said>,
+    /// What other records say of it; None without a verdict or a record.
+    pub confirmation: Option<Confirmation>,
     /// Where the record is; None if none was kept.
     pub record: Option<PathBuf>,
 }
@@ -212,13 +215,17 @@ pub fn conduct(
         weak,
         notes,
         calibration,
+        confirmation: None,
         record: dir,
     };
     ended.notes.extend(calibrated::keep(root, prepared, &found.settings, &ended));
-    if let Some(record) = record
-        && let Err(e) = record.finish(&record::summary(&ended, SystemClock.boot().since(began)))
-    {
-        ended.notes.push(format!("the record is not complete: {e}"));
+    if let Some(record) = record {
+        let summary = record::summary(&ended, SystemClock.boot().since(began));
+        ended.confirmation = record::confirmation(prepared, record.dir(), &summary);
+        ended.notes.extend(ended.confirmation.iter().map(|c| c.text.clone()));
+        if let Err(e) = record.finish(&summary) {
+            ended.notes.push(format!("the record is not complete: {e}"));
+        }
     }
     Ok(ended)
 }

@@ -67,7 +67,7 @@ fn held(conductor: &Conductor, events: &[Event]) -> Analysis {
     assert_eq!(record.damage, Vec::<String>::new());
     let said = said(conductor);
     assert_eq!(record.judge().unwrap(), said);
-    let csv = Report::of(&record).csv().unwrap();
+    let csv = Report::of(&record, &[]).csv().unwrap();
     assert_eq!(of_csv(&csv), of_table(said.clone()), "{csv}");
     said
 }

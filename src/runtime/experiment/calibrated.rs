@@ -1,10 +1,7 @@
 //! Calibrations: what the last one says before an experiment, and what one leaves at its end.
 
-use std::path::PathBuf;
-
-use super::{Ended, Prepared, RecordAt};
+use super::{Ended, Prepared};
 use crate::clock::{Clock, SystemClock};
-use crate::config::view::state_dir;
 use crate::experiment::calibration::{Calibration, GOOD_FOR_DAYS, Here, Said, identity};
 use crate::experiment::event::Ending;
 use crate::record::calibrations;
@@ -24,7 +21,7 @@ pub fn calibrated(root: &SysRoot, prepared: &Prepared) -> Option<Said> {
         return None;
     }
     let here = here(root, prepared, &prepared.state)?;
-    Some(calibrations::last(&state(prepared)?, design, &here)?.says(design, &here))
+    Some(calibrations::last(&prepared.record.state()?, design, &here)?.says(design, &here))
 }
 
 /// Keeps what a calibration found. Says what that means for later experiments, or why it is not kept; None of anything else.
@@ -34,7 +31,7 @@ pub(super) fn keep(root: &SysRoot, prepared: &Prepared, found: &QueueState, ende
         return None;
     }
     let made = Calibration::of(design, &here(root, prepared, found)?, &ended.analysis)?;
-    let Some(state) = state(prepared) else {
+    let Some(state) = prepared.record.state() else {
         return Some("this calibration is not kept: there is no place for it (HOME is not set)".to_owned());
     };
     Some(match calibrations::keep(&state, &made) {
@@ -57,14 +54,4 @@ fn here<'a>(root: &SysRoot, prepared: &Prepared, found: &'a QueueState) -> Optio
         now_s: SystemClock.wall().0 / 1_000_000_000,
         found,
     })
-}
-
-/// The directory of the program's state.
-fn state(prepared: &Prepared) -> Option<PathBuf> {
-    match &prepared.record {
-        RecordAt::New(state) => state.clone(),
-        RecordAt::Named(_) | RecordAt::Resumed(_) => {
-            state_dir(|name| std::env::var_os(name), rustix::process::geteuid().is_root())
-        }
-    }
 }

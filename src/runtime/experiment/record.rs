@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::{Ended, Prepared};
 use crate::clock::SystemClock;
+use crate::config::view::state_dir;
 use crate::experiment::analysis::Analysis;
 use crate::experiment::calibration::Said;
 use crate::experiment::event::Ending;
+use crate::record::confirmation::{self, Confirmation};
 use crate::record::manifest::{Asked, Manifest};
 use crate::record::reader::Record;
 use crate::record::summary::{self, Summary};
@@ -28,6 +30,18 @@ pub enum RecordAt {
     Named(PathBuf),
     /// In that of the experiment that goes on.
     Resumed(PathBuf),
+}
+
+impl RecordAt {
+    /// The directory of the program's state.
+    pub(super) fn state(&self) -> Option<PathBuf> {
+        match self {
+            Self::New(state) => state.clone(),
+            Self::Named(_) | Self::Resumed(_) => {
+                state_dir(|name| std::env::var_os(name), rustix::process::geteuid().is_root())
+            }
+        }
+    }
 }
 
 /// The record, or why there is none.
@@ -97,4 +111,13 @@ pub(super) fn summary(ended: &Ended, took: Nanos) -> Summary {
         analysis,
         ..Summary::new(how, ended.reason.clone(), took.seconds())
     }
+}
+
+/// What other records say of how it ended: those of the program's state, and those beside its own.
+pub(super) fn confirmation(prepared: &Prepared, own: &Path, summary: &Summary) -> Option<Confirmation> {
+    let manifest = Record::open(own).ok()?.manifest;
+    let kept = prepared.record.state().map(|state| place::records(&state));
+    let beside = std::fs::canonicalize(own).ok().and_then(|p| p.parent().map(Path::to_path_buf));
+    let among: Vec<PathBuf> = kept.into_iter().chain(beside).collect();
+    confirmation::of(own, &manifest, summary, &among)
 }
