@@ -1,5 +1,6 @@
 //! The binary: parses the command line, calls the library, maps the result to an exit code.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use blktune::cli::{self, Cli};
@@ -18,7 +19,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.already_told() {
-                eprintln!("blktune: {failure}");
+                // A terminal that closed is no reason to end otherwise.
+                let _ = writeln!(std::io::stderr(), "blktune: {failure}");
             }
             ExitCode::from(failure.code())
         }

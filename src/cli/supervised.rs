@@ -99,6 +99,6 @@ fn put_back_elsewhere(owner: Owner) -> Option<String> {
 }
 
 /// To stderr; where nobody reads it there is nothing more to be done.
-fn tell(words: &str) {
+pub(super) fn tell(words: &str) {
     let _ = writeln!(std::io::stderr(), "{words}");
 }

@@ -3,6 +3,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -27,8 +28,9 @@ static PANICKED: Mutex<Option<String>> = Mutex::new(None);
 
 /// The screen's terminal; given back when dropped.
 pub struct TerminalSession {
-    /// Where frames are drawn.
-    pub terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Where frames are drawn. Its own end would show the cursor once more, and complain on stderr if the terminal is gone,
+    /// which is to panic, since stderr is gone as well.
+    pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
 impl TerminalSession {
@@ -44,7 +46,7 @@ impl TerminalSession {
             .and_then(|()| execute!(io::stdout(), EnterAlternateScreen, Hide))
             .and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
         match entered {
-            Ok(terminal) => Ok(Self { terminal }),
+            Ok(terminal) => Ok(Self { terminal: ManuallyDrop::new(terminal) }),
             Err(e) => {
                 leave();
                 Err(e)

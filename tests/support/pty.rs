@@ -24,7 +24,7 @@ pub struct Session {
     modes_before: [u64; 4],
     reader: JoinHandle<()>,
     look_away: Arc<AtomicBool>,
-    _home: TempDir,
+    home: TempDir,
 }
 
 impl Session {
@@ -93,7 +93,7 @@ impl Session {
             }
         });
         let writer = pair.master.take_writer().expect("the terminal's input");
-        Self { child, master: pair.master, writer, screen, modes_before, reader, look_away, _home: home }
+        Self { child, master: pair.master, writer, screen, modes_before, reader, look_away, home }
     }
 
     /// Types.
@@ -167,6 +167,11 @@ impl Session {
         self.child.process_id().expect("a running program")
     }
 
+    /// The directory of its state, gone with the session.
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     /// Presses q until the program ends. Once is not enough if the key arrives together with an Esc before it.
     pub fn quit(&mut self) -> ExitStatus {
         let end = Instant::now() + PATIENCE;
@@ -198,9 +203,10 @@ impl Session {
         }
     }
 
-    /// Closes the terminal from outside, as a dropped connection does, and waits for the end.
-    pub fn hang_up(self) -> ExitStatus {
-        let Self { mut child, master, writer, reader, look_away, screen, .. } = self;
+    /// Closes the terminal from outside, as a dropped connection does, and waits for the end. What is left is the directory of
+    /// its state.
+    pub fn hang_up(self) -> (ExitStatus, TempDir) {
+        let Self { mut child, master, writer, reader, look_away, screen, home, .. } = self;
         // The reader holds the terminal open until it has read once more; a new size makes the program draw.
         look_away.store(true, Ordering::SeqCst);
         let (rows, columns) = screen.lock().unwrap_or_else(PoisonError::into_inner).screen().size();
@@ -212,7 +218,7 @@ impl Session {
         let end = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = child.try_wait().expect("the program can be waited for") {
-                return status;
+                return (status, home);
             }
             assert!(Instant::now() < end, "the program outlives its terminal");
             std::thread::sleep(Duration::from_millis(10));
