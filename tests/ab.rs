@@ -6,15 +6,30 @@
 mod support;
 
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
+use blktune::clock::SystemClock;
+use blktune::experiment::analysis::{Analysis, analyse};
+use blktune::experiment::asked::{self, Asked};
+use blktune::experiment::conductor::Conductor;
+use blktune::experiment::design::{Blocks, Isolation};
+use blktune::experiment::drive::conduct;
+use blktune::experiment::event::Ending;
+use blktune::experiment::observation::{Question, from_trials};
+use blktune::experiment::order::Light;
+use blktune::experiment::verdict::Verdict;
+use blktune::runtime::kernel_bench::KernelBench;
 use blktune::sys::loopdev::{self, LoopOptions};
 use blktune::sys::queue::QueueState;
 use blktune::sys::root::SysRoot;
-use blktune::sys::scratch;
+use blktune::sys::{inventory, scratch};
+use blktune::tuning::journal::Journal;
+use blktune::workload::target::Target;
 use serde_json::Value;
 use support::experiment::{Ab, Said};
 use support::throttle::Throttle;
-use support::{loop_device, privileged};
+use support::{LoopDevice, loop_device, privileged};
 
 /// More than a trial reads, so that nothing is met again in memory.
 const SIZE: u64 = 3 << 30;
@@ -25,6 +40,11 @@ const BUFFERED: &str =
 /// One experiment on a device of its own that answers 100 requests a second: so slowly that it does so on a busy machine, too.
 /// None if it could not be run.
 fn experiment(words: &str) -> Option<Said> {
+    experiment_and_then(words, &|_, _| {})
+}
+
+/// The same, with something to be done while the device is there.
+fn experiment_and_then(words: &str, then: &dyn Fn(&str, &Said)) -> Option<Said> {
     if !privileged("an experiment on a throttled device") {
         return None;
     }
@@ -40,6 +60,7 @@ fn experiment(words: &str) -> Option<Said> {
     let said = Ab::start(&device.name().kernel(), Some(throttle.group()), words).end(280);
     assert_eq!(before.differences(&QueueState::read(&SysRoot::host(), device.name())), [], "{words}");
     assert_eq!((said.code, &said.document["restored"]), (Some(0), &true.into()), "{}", said.stderr);
+    then(&device.name().kernel(), &said);
     Some(said)
 }
 
@@ -96,10 +117,46 @@ fn rotational_with_what_it_moves() {
     assert!(!moved || ratio > 2.0, "x{ratio}");
 }
 
+/// What a calibration found is kept, and said of the next experiment with its workload on its device.
+fn calibrated_and_told() {
+    let words = "--job randread-4k --ramp 500ms";
+    // An experiment has these words already.
+    let workload = &format!("{words} --trial 3s --settle 0s");
+    experiment_and_then(&format!("--calibrate {words} --seed 7"), &|device, said| {
+        no_winner(said);
+        let kept = "kept for 7 days: experiments with this workload";
+        let notes = said.document["notes"].as_array().unwrap();
+        assert!(notes.iter().any(|n| n.as_str().unwrap().starts_with(kept)), "{notes:?}");
+        let plan = |more: &str| -> Value {
+            let out = Command::new(env!("CARGO_BIN_EXE_blktune"))
+                .args(["ab", device, "--factor", "scheduler=none,mq-deadline", "--plan", "--json"])
+                .args(more.split_whitespace())
+                .env("XDG_STATE_HOME", said.state())
+                .output()
+                .unwrap();
+            serde_json::from_slice(&out.stdout).unwrap()
+        };
+        let next = plan(workload)["calibration"].clone();
+        assert_eq!(
+            (&next["stale"], &next["verdict"]),
+            (&Value::Null, &said.document["comparisons"][0]["verdict"])
+        );
+        assert!(next["text"].as_str().unwrap().contains("calibrated today"), "{next}");
+        assert!(next["detectable"].as_f64().unwrap() > 0.0, "{next}");
+        assert_eq!(plan("--job randread-4k-qd32")["calibration"], Value::Null, "another workload");
+        // Not a machine's setting any more as it was.
+        let queue = SysRoot::host().queue(&blktune::sys::name::KernelName::new(device).unwrap());
+        std::fs::write(queue.join("read_ahead_kb"), "64").unwrap();
+        let stale = plan(workload)["calibration"]["stale"].clone();
+        assert_eq!(stale, "read_ahead_kb was 128 then, and is 64");
+    });
+}
+
 #[test]
 fn experiments_of_known_truth_come_out_right() {
     // Beside one another, since each takes two minutes, nearly all of it waiting.
-    let all: [fn(); 4] = [
+    let all: [fn(); 5] = [
+        calibrated_and_told,
         read_ahead_under_small_reads,
         read_ahead_under_direct_reads,
         rotational_by_itself,
@@ -167,4 +224,65 @@ fn what_can_not_be_compared_is_refused_before_anything_starts() {
         assert!(err.contains(part), "{words}: {err}");
     }
     assert_eq!(ab(&["no-such-device", "--factor", "bs=4k,8k", "--job", "randread-4k"]).0, 5);
+}
+
+/// Whether this kernel raises read-ahead at every write of a limit. Leaves read-ahead at 128.
+fn ratchets(d: &LoopDevice) -> bool {
+    d.put("read_ahead_kb", "4");
+    d.put("rotational", "0");
+    let raised = d.get("read_ahead_kb") != "4";
+    d.put("read_ahead_kb", "128");
+    raised
+}
+
+/// A whole experiment on rotational, with trials as short as no person may ask for: what is looked at are the settings.
+fn flag_by(isolation: Isolation, d: &LoopDevice) -> (Ending, Analysis) {
+    let root = SysRoot::host();
+    let stop = AtomicBool::new(false);
+    let id = inventory::identify(&root, d.name()).unwrap();
+    let asked = Asked {
+        factors: vec!["rotational=0,1".to_owned()],
+        isolation,
+        blocks: Blocks::Fixed(6),
+        ramp: Some(Duration::ZERO),
+        settle: Some(Duration::ZERO),
+        ..Asked::new(&d.kernel(), "randread-4k", 7)
+    };
+    let mut design = asked::design(&asked, &QueueState::read(&root, d.name())).unwrap().design;
+    design.trial = Duration::from_millis(50);
+    let target = Target::open(&root, &d.node()).unwrap().unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let journal = Journal::new(home.path(), "this boot");
+    let mut bench = KernelBench::open(&root, &journal, &id, None, target, None);
+    let mut conductor = Conductor::new(design, bench.found());
+    let done = conduct(&mut conductor, &mut bench, &SystemClock, &stop, &mut |_| {});
+    assert_eq!(done.not_restored, Vec::<String>::new());
+    let _ = bench.close(true);
+    let question = Question::of(conductor.design(), None);
+    let a = analyse(&question, &from_trials(&question, conductor.trials()), &conductor.circumstances());
+    (done.ending, a)
+}
+
+/// What the kernel really does to read-ahead when rotational is set by echo, again and again.
+#[test]
+fn echoes_in_sequence_are_never_a_clean_verdict_where_the_kernel_has_a_ratchet() {
+    let Some(d) = loop_device(64) else { return };
+    d.known_queue();
+    if !ratchets(&d) {
+        // Linux before 6.11 and such: an echo moves nothing else, and there is nothing to carry over.
+        eprintln!("not run: a write of rotational leaves read-ahead alone on this kernel");
+        return;
+    }
+    let before = QueueState::read(&SysRoot::host(), d.name());
+    let is_back = || assert_eq!(before.differences(&QueueState::read(&SysRoot::host(), d.name())), []);
+    let (ending, a) = flag_by(Isolation::Sequence, &d);
+    is_back();
+    assert_eq!((ending, a.order.light), (Ending::Invalid, Light::Red), "{}", a.order.text);
+    assert!(a.comparisons.iter().all(|c| c.verdict == Verdict::Invalid));
+    assert!(a.sentence().contains("read_ahead_kb was 128 in the first trial of "), "{}", a.sentence());
+    // From the restored baseline each time, a cell stays what it is.
+    let (ending, a) = flag_by(Isolation::SideEffects, &d);
+    is_back();
+    assert!([Ending::Decided, Ending::Finished].contains(&ending), "{}", a.sentence());
+    assert!(!a.order.text.contains("carried over from trial to trial"), "{}", a.order.text);
 }

@@ -120,6 +120,19 @@ fn program_killed() {
     assert!(within_seconds(4, || before.differences(&state(d.name())).is_empty()));
 }
 
+/// A fault of the program itself, in the middle of a trial of the candidate.
+fn panicked() {
+    let Some((d, before)) = bench() else { return };
+    let fault = [("BLKTUNE_FAULT", "panic:trial-mq-deadline")];
+    let ab = Ab::start_with(&d.kernel(), None, SCHEDULERS, &fault);
+    let said = ab.end(60);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert!(said.stderr.contains("a fault was asked for"), "{}", said.stderr);
+    is_back(&d, &before);
+    let record = Record::open(&said.record).unwrap();
+    assert!(record.cut_off() && record.trials.len() >= 3, "{} trials", record.trials.len());
+}
+
 /// The file behind the device is cut short: its I/O fails from then on.
 fn truncated() {
     if !privileged("truncated") {
@@ -199,7 +212,7 @@ fn resumed() {
 #[test]
 fn however_it_ends_everything_goes_back_and_the_record_says_what_happened() {
     // Beside one another, since each takes as long as its trials.
-    let endings: [fn(); 6] = [killed, hung_up, program_killed, truncated, contested, resumed];
+    let endings: [fn(); 7] = [killed, hung_up, program_killed, panicked, truncated, contested, resumed];
     std::thread::scope(|s| {
         for ending in endings {
             std::thread::Builder::new().name("ab_endings".to_owned()).spawn_scoped(s, ending).unwrap();

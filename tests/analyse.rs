@@ -325,6 +325,36 @@ fn an_outlier_is_told_and_kept() {
     assert!(judged(&flat, 0.03, false).trials.iter().all(|t| !t.outlier));
 }
 
+/// Case of a device whose first run is 30 % slower than all others: no block has it, and it is told.
+#[test]
+fn a_slow_first_run_is_told_and_changes_nothing() {
+    let lead =
+        |slow: f64| table(6, true, |b, i, _| if (b, i) == (1, 0) { slow } else { 500.0 + noise(b, i, 1.0) });
+    let plain = judged(&lead(500.3), 0.03, false);
+    let slow = judged(&lead(350.0), 0.03, false);
+    assert!(
+        slow.warnings.iter().any(|w| w.contains("The first lead-in, of A, read 350")),
+        "{:?}",
+        slow.warnings
+    );
+    assert!(!plain.warnings.iter().any(|w| w.contains("lead-in")), "{:?}", plain.warnings);
+    assert_eq!(slow.sentence(), plain.sentence());
+
+    let found = |first: f64| {
+        let blocks = table(6, true, |b, i, _| 500.0 + noise(b, i, 1.0));
+        let (head, rows) = blocks.split_once('\n').unwrap();
+        let baseline = |when: &str, v: f64| format!(",,A,{v},baseline-{when}\n");
+        let before = baseline("before", first) + &baseline("before", 500.4) + &baseline("before", 499.8);
+        let after = baseline("after", 500.1) + &baseline("after", 499.7) + &baseline("after", 500.6);
+        format!("{head}\n{before}{rows}{after}")
+    };
+    let plain = judged(&found(500.2), 0.03, false);
+    let slow = judged(&found(350.0), 0.03, false);
+    assert!(slow.warnings.iter().any(|w| w.contains("The very first trial")), "{:?}", slow.warnings);
+    assert!(!plain.warnings.iter().any(|w| w.contains("very first")), "{:?}", plain.warnings);
+    assert_eq!(slow.sentence(), plain.sentence());
+}
+
 #[test]
 fn all_of_one_before_all_of_the_other_gets_no_verdict() {
     let rows = |block: &dyn Fn(usize) -> String| {
@@ -467,5 +497,23 @@ proptest! {
                 let _ = analyse(&table.question(0.03, false), &table.observations, &table.circumstances());
             }
         }
+    }
+}
+
+#[test]
+fn typical_block_and_mean_disagree_only_by_what_matters() {
+    // Half the margin of 3 % is 1.48 % in log units.
+    for (d, disagree, why) in [
+        ([-0.001, -0.001, -0.001, -0.001, -0.001, 0.010], false, "opposite sides of 0, and both at it"),
+        ([0.001, 0.001, 0.001, 0.001, 0.001, -0.010], false, "the same mirrored"),
+        ([-0.001, -0.001, -0.001, -0.001, -0.001, 0.120], true, "opposite, by 2 %"),
+        ([0.100, 0.100, 0.100, 0.100, 0.100, 0.220], true, "one side, by 2 %"),
+        ([0.100, 0.100, 0.100, 0.100, 0.100, 0.170], false, "one side, by 1.2 %"),
+    ] {
+        let a = judged(&of_log_ratios(&d), 0.03, false);
+        let c = &a.comparisons[0];
+        assert_eq!(c.typical_and_mean_disagree, disagree, "{why}: {:?} {:?}", c.ratio, c.hodges_lehmann);
+        let told = a.warnings.iter().any(|w| w.contains("typical block and mean disagree"));
+        assert_eq!(told, disagree, "{why}");
     }
 }

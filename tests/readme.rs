@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// The body of a snapshot, without what insta writes above it.
 fn snapshot(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/snapshots/screens__{name}.snap"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/snapshots/{name}.snap"));
     let text = std::fs::read_to_string(&path).unwrap_or_default();
     text.splitn(3, "---\n").nth(2).unwrap_or_default().trim_end().to_owned()
 }
@@ -12,7 +12,8 @@ fn snapshot(name: &str) -> String {
 #[test]
 fn its_picture_is_the_screen_of_the_snapshots() {
     let readme = include_str!("../README.md");
-    for name in ["devices-80x24", "changes-80x24"] {
+    for name in ["screens__devices-80x24", "screens__changes-80x24", "screens_compared__compared-going-80x24"]
+    {
         let screen = snapshot(name);
         assert!(screen.lines().count() > 10, "{name}: no snapshot");
         assert!(readme.contains(&screen), "the README does not show {name} as it is now:\n{screen}");

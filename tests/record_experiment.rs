@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use blktune::experiment::design::Isolation;
 use blktune::record::RecordError;
 use blktune::record::fit::differences;
 use blktune::record::reader::Record;
@@ -371,4 +372,24 @@ fn reading_is_the_same_whoever_reads() {
     let (a, b) = (reader::Record::open(&place).unwrap(), reader::Record::open(&link).unwrap());
     assert_eq!(a.trials, b.trials);
     assert_eq!(files(&place), before, "reading changes nothing");
+}
+
+#[test]
+fn what_has_ended_and_what_builds_on_the_trial_before_is_not_gone_on_with() {
+    let resume = |place: &Path| {
+        let output = Command::new(env!("CARGO_BIN_EXE_blktune"))
+            .args(["ab", "--resume", place.to_str().unwrap()])
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (code, said) = resume(&write(dir.path(), 8, true));
+    assert!(code == Some(2) && said.contains("never extended"), "{code:?}: {said}");
+    let mut manifest = manifest("TESTDISK 480G");
+    manifest.design.isolation = Isolation::Sequence;
+    let place = dir.path().join("records/sequence");
+    drop(Writer::create(&place, &manifest).unwrap());
+    let (code, said) = resume(&place);
+    assert!(code == Some(2) && said.contains("bare writes in sequence can not go on"), "{code:?}: {said}");
 }

@@ -5,21 +5,29 @@
 
 mod support;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use blktune::experiment::asked::{Asked, design};
+use blktune::experiment::design::{Blocks, Design, Isolation};
 use blktune::experiment::event::{Ending, Event};
+use blktune::experiment::metric::Metric;
 use blktune::experiment::trial::Trial;
 use blktune::record::manifest::Manifest;
 use blktune::record::reader::Record;
 use blktune::record::summary::{Ended, Summary};
 use blktune::record::writer::Writer;
 use blktune::report::Report;
+use blktune::sys::name::KernelName;
+use blktune::sys::queue::QueueState;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use support::blktune;
+use support::chance::{Sought, until_seen};
 use support::experiment_record::{files, manifest, plan, trial, void};
 
 const SENTENCE: &str =
@@ -106,7 +114,7 @@ fn a_report_says_all_that_the_verdict_rests_on() {
         "void, G1: scheduler changed to bfq during trial 9 \\| by somebody |",
         "| 1 | 0.0 s | baseline before | as found | - | - | 1 |",
         "All settings were put back.",
-        "    blktune ab sdx --factor scheduler=none,mq-deadline --job randread-4k --set bs=8k --metric iops --margin 3% --trial 8000ms --ramp 2000ms --settle 1000ms --blocks 6 --seed 7261\n",
+        "    blktune ab sdx --factor scheduler=none,mq-deadline --job randread-4k --set bs=8k --metric iops --margin 3% --trial 8s --ramp 2s --settle 1s --blocks 6 --seed 7261\n",
     ] {
         assert!(text.contains(part), "{part}\n---\n{text}");
     }
@@ -292,6 +300,124 @@ fn a_command_that_repeats_it_is_one_that_a_shell_takes() {
     for word in ["/srv/it's $(rm) here", "7%", "--no-lead-in", "scheduler=none,mq-deadline"] {
         assert!(words.lines().any(|l| l == word), "{word}: {words}");
     }
+}
+
+#[test]
+fn what_was_asked_on_a_sandbox_is_repeated_on_a_new_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut m = manifest("DISK");
+    m.command =
+        ["ab", "--sandbox=256M", "--factor", "scheduler=none,mq-deadline"].map(str::to_owned).to_vec();
+    let text = report(&write(dir.path(), &m, true), &[]);
+    assert!(
+        text.contains("    blktune ab --sandbox=256M --factor scheduler=none,mq-deadline --job"),
+        "{text}"
+    );
+}
+
+/// What can be asked, likely and unlikely.
+fn asked() -> impl Strategy<Value = Asked> {
+    let one_of = |all: &'static [&'static str]| proptest::sample::select(all).prop_map(str::to_owned);
+    let factor = one_of(&[
+        "scheduler=none,bfq",
+        "scheduler=mq-deadline",
+        "read_ahead_kb=128, 4096",
+        "write_cache=write back,write through",
+        "slice_idle=0,8",
+        "iosched/low_latency=0,1",
+        "bs=4k,64KiB",
+        "iodepth=1,32",
+        "nr_requests=32",
+        "rate_iops=100,200",
+    ]);
+    let set = one_of(&["bs=8k", "size=64m", "limits_ms=1,10", "numjobs=2", "thinktime=1ms"]);
+    let time = |ms: std::ops::Range<u64>| {
+        let of =
+            |(ms, ns): (u64, Option<u64>)| Duration::from_millis(ms) + Duration::from_nanos(ns.unwrap_or(0));
+        proptest::option::of((ms, proptest::option::of(0..1_000_000_u64)).prop_map(of))
+    };
+    let target =
+        proptest::option::of(prop_oneof!["-{1,2}[a-z]{1,5}", "[^\\p{C}]{1,12}", "/[a-z'\" $()]{1,12}"]);
+    let margin = proptest::option::of((50_u32..5000, 0_i32..4).prop_map(|(p, d)| {
+        // As the command line reads a percentage.
+        (f64::from(p) / 10_f64.powi(d)).clamp(0.5, 50.0) / 100.0
+    }));
+    let blocks = prop_oneof![Just(Blocks::Adaptive), (3..50_usize).prop_map(|n| Blocks::Fixed(n * 2))];
+    let isolation =
+        prop_oneof![Just(Isolation::Isolated), Just(Isolation::SideEffects), Just(Isolation::Sequence)];
+    let metric = proptest::option::of(proptest::sample::select(&Metric::ALL[..]));
+    (
+        (
+            proptest::collection::vec(factor, 0..3),
+            one_of(&["randread-4k", "seqread-1m", "readers-vs-writer"]),
+        ),
+        (proptest::collection::vec(set, 0..3), target, metric, margin, any::<u64>()),
+        (time(3000..9000), time(0..60_000), time(0..60_000), blocks, isolation),
+        (any::<bool>(), any::<bool>(), any::<bool>()),
+    )
+        .prop_map(
+            |((factors, job), (set, target, metric, margin, seed), times, (lead_ins, control, calibrate))| {
+                let (trial, ramp, settle, blocks, isolation) = times;
+                let target = target.map(std::path::PathBuf::from);
+                let together = factors.len() > 1;
+                let more = Asked::new("vdb", &job, seed);
+                Asked {
+                    target,
+                    factors,
+                    together,
+                    set,
+                    metric,
+                    margin,
+                    trial,
+                    ramp,
+                    settle,
+                    blocks,
+                    lead_ins,
+                    isolation,
+                    control,
+                    calibrate,
+                    ..more
+                }
+            },
+        )
+}
+
+/// What a shell and the program make of the command that repeats it is the very design.
+#[test]
+fn a_repeated_command_asks_the_same_to_the_last_digit() {
+    let tree = support::fixtures::sysroot("linux-6.12-qemu");
+    let state = QueueState::read(&tree.root, &KernelName::new("vdb").unwrap());
+    let (two, calibrated, seen) = (Cell::new(0), Cell::new(0), Cell::new(0));
+    let sought: &[Sought<'_>] =
+        &[(&seen, 20, "designs"), (&two, 2, "two factors together"), (&calibrated, 3, "calibrations")];
+    let home = tempfile::tempdir().unwrap();
+    let base = manifest("DISK");
+    until_seen(32, file!(), &asked(), sought, |asked| {
+        let Ok(designed) = design(&asked, &state) else { return Ok(()) };
+        let count = |counter: &Cell<u32>, of: bool| counter.set(counter.get() + u32::from(of));
+        count(&seen, true);
+        count(&two, designed.design.factors.len() == 2);
+        count(&calibrated, designed.design.calibration);
+        let manifest = Manifest { design: designed.design.clone(), command: Vec::new(), ..base.clone() };
+        let dir = tempfile::tempdir().unwrap();
+        drop(Writer::create(&dir.path().join("r"), &manifest).unwrap());
+        let record = Record::open(&dir.path().join("r")).unwrap();
+        let command = Report::of(&record).command();
+        let rest = command.strip_prefix("blktune ").unwrap();
+        let out = Command::new("sh")
+            .args(["-c", &format!("\"$PROGRAM\" --sysroot \"$TREE\" {rest} --plan --json")])
+            .env("PROGRAM", assert_cmd::cargo::cargo_bin!("blktune"))
+            .env("TREE", tree.path())
+            .env("HOME", home.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        prop_assert!(out.status.success(), "{command}: {said}");
+        let document: Value = serde_json::from_slice(&out.stdout).unwrap();
+        let again: Design = serde_json::from_value(document["design"].clone()).unwrap();
+        prop_assert_eq!(again, designed.design, "{}", command);
+        Ok(())
+    });
 }
 
 #[test]

@@ -1,11 +1,15 @@
 //! Screen 4: what is chosen is what is designed, what makes no sense says why, and a picture of each state.
 
+// A test's helper fails the test by panicking.
+#![allow(clippy::panic)]
+
 mod support;
 
 use blktune::app::dialogs::Dialog;
 use blktune::app::effect::{Effect, ExperimentOrder};
 use blktune::app::message::{Message, NotBegun};
 use blktune::app::screens::experiment::{self, Kind};
+use blktune::experiment::design::Isolation;
 use proptest::prelude::*;
 use support::model::{Screen, name, queue};
 
@@ -93,7 +97,7 @@ fn the_plan_says_what_the_command_line_says() {
     pictures("experiment-plan", make);
     let s = make(120, 40);
     let Some(Dialog::Plan(plan)) = s.model.dialogs.last() else { panic!("no plan: {}", s.text()) };
-    let text = plan.paragraphs.join(" ");
+    let text = plan.text.paragraphs.join(" ");
     for part in [
         "baseline mq-deadline against candidate none",
         "held",
@@ -217,6 +221,76 @@ fn a_partition_is_what_the_trials_read() {
     let Some(Dialog::Plan(plan)) = s.model.dialogs.last() else { panic!("no plan: {}", s.text()) };
     assert_eq!((plan.order.row.clone(), plan.order.command[1].as_str()), (name("nvme0n1p2"), "nvme0n1p2"));
     assert_eq!(plan.order.designed.design.device, "nvme0n1");
+}
+
+/// Goes to a row of the form by its name.
+fn go_to(s: &mut Screen, row: &str) {
+    s.keys("g");
+    for _ in 0..30 {
+        if s.line_with(">").trim_start_matches('>').starts_with(row) {
+            return;
+        }
+        s.keys("j");
+    }
+    panic!("no row {row} in\n{}", s.text());
+}
+
+#[test]
+fn every_row_says_what_it_is_about_and_can_be_reached() {
+    for (width, height) in SIZES {
+        let mut s = quiet(width, height);
+        for row in [
+            "scheduler",
+            "wbt_lat_usec",
+            "workload",
+            "set",
+            "target",
+            "metric",
+            "margin",
+            "trial",
+            "blocks",
+            "lead-ins",
+            "side effects",
+            "control",
+        ] {
+            go_to(&mut s, row);
+            assert!(
+                s.lines()[usize::from(height) - 3].starts_with(&format!(" {row}: ")),
+                "{row}: {}",
+                s.text()
+            );
+        }
+    }
+}
+
+#[test]
+fn the_level_under_the_cursor_is_in_sight() {
+    let mut s = quiet(60, 16);
+    s.keys("gllllllll");
+    assert!(s.line_with(">scheduler").contains("[x] bfq now"), "{}", s.text());
+    s.keys("hhhhhhhh");
+    assert!(s.line_with(">scheduler").contains("[x] none"), "{}", s.text());
+}
+
+#[test]
+fn what_a_write_moves_besides_is_brought_back_or_left_as_it_is_asked() {
+    let mut s = quiet(120, 40);
+    let asks = |s: &mut Screen| {
+        s.keys("<Enter>");
+        let Some(Dialog::Plan(plan)) = s.model.dialogs.last() else { panic!("no plan: {}", s.text()) };
+        let (isolation, words) = (plan.order.designed.design.isolation, plan.order.command.join(" "));
+        s.keys("<Esc>");
+        (isolation, words)
+    };
+    let (isolation, words) = asks(&mut s);
+    assert!(isolation == Isolation::Isolated && !words.contains("side-effects"), "{words}");
+    go_to(&mut s, "side effects");
+    s.keys("l");
+    let (isolation, words) = asks(&mut s);
+    assert!(isolation == Isolation::SideEffects && words.contains("--side-effects"), "{words}");
+    s.keys("l");
+    let (isolation, words) = asks(&mut s);
+    assert!(isolation == Isolation::Sequence && words.contains("--side-effects=sequence"), "{words}");
 }
 
 proptest! {

@@ -71,6 +71,7 @@ pub enum ActionId {
     LevelPrevious,
     TypeLevel,
     ReviewPlan,
+    AboutExperiment,
     Calibrate,
     StartExperiment,
     StopExperiment,
@@ -214,7 +215,7 @@ pub fn available(id: ActionId, model: &Model) -> Result<(), String> {
             _ => Err("nothing is waited for".to_owned()),
         },
         ActionId::Write => match model.dialogs.last() {
-            Some(Dialog::Changes(c)) => c.may_write(&model.fleet, model.read_only()),
+            Some(Dialog::Changes(c)) => c.may_write(&model.fleet, model.why_not_write(&c.device).as_deref()),
             _ => Err("nothing is to be written".to_owned()),
         },
         _ => Ok(()),

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::config::view::View;
+use crate::sys::device::DeviceId;
 use crate::sys::name::KernelName;
 use crate::telemetry::rates::Rates;
 use crate::units::Nanos;
@@ -201,6 +202,15 @@ impl Model {
     #[must_use]
     pub fn experimenting(&self) -> bool {
         self.course.as_ref().is_some_and(|c| c.going())
+    }
+
+    /// Why the settings of this device can not be written; None if they can, as far as is known.
+    #[must_use]
+    pub fn why_not_write(&self, device: &DeviceId) -> Option<String> {
+        let going = self.course.as_ref().filter(|c| c.going());
+        let experiment = going.is_some_and(|c| c.order.device.same_device(device));
+        let held = || format!("an experiment goes on and holds the settings of {}", device.name);
+        self.read_only().map(str::to_owned).or_else(|| experiment.then(held))
     }
 
     /// The moment at which something is seen now. On a record the clock of this host says nothing.

@@ -248,12 +248,7 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         ActionId::StopRun | ActionId::StopExperiment => ask_to_stop(model, false),
         ActionId::CloseResult => model.run = None,
         ActionId::Write => return write(model),
-        ActionId::GiveUp => {
-            let now = model.now;
-            if let Some(Dialog::Changes(c)) = model.dialogs.pop() {
-                return c.give_up(&mut model.fleet, now);
-            }
-        }
+        ActionId::GiveUp => return give_up(model),
         ActionId::Close => drop(model.dialogs.pop()),
         ActionId::Accept => accept(model),
         ActionId::NextAnswer => mark(model, true),
@@ -270,6 +265,7 @@ fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         | ActionId::LevelPrevious
         | ActionId::TypeLevel
         | ActionId::ReviewPlan
+        | ActionId::AboutExperiment
         | ActionId::Calibrate
         | ActionId::StartExperiment
         | ActionId::KeepCell
@@ -311,10 +307,21 @@ fn open_experiment(model: &mut Model) -> Vec<Effect> {
 
 /// Enter in the diff.
 fn write(model: &mut Model) -> Vec<Effect> {
-    let rights = model.read_only().map(str::to_owned);
     let now = model.now;
+    let why_not = match model.dialogs.last() {
+        Some(Dialog::Changes(c)) => model.why_not_write(&c.device),
+        _ => None,
+    };
     match model.dialogs.last_mut() {
-        Some(Dialog::Changes(c)) => c.write(&mut model.fleet, rights.as_deref(), now),
+        Some(Dialog::Changes(c)) => c.write(&mut model.fleet, why_not.as_deref(), now),
+        _ => Vec::new(),
+    }
+}
+
+/// Waits no longer for what the diff writes.
+fn give_up(model: &mut Model) -> Vec<Effect> {
+    match model.dialogs.pop() {
+        Some(Dialog::Changes(c)) => c.give_up(&mut model.fleet, model.now),
         _ => Vec::new(),
     }
 }
@@ -425,7 +432,8 @@ fn move_by(model: &mut Model, by: isize) {
             let length = c.length(&model.fleet);
             c.top = c.top.saturating_add_signed(by).min(length);
         }
-        Some(Dialog::Plan(p)) => p.top = p.top.saturating_add_signed(by).min(p.length()),
+        Some(Dialog::Plan(p)) => p.text.scroll(by),
+        Some(Dialog::Explain(e)) => e.scroll(by),
         Some(Dialog::Columns(c)) => c.move_by(by),
         Some(Dialog::Order(o)) => o.move_by(by),
         Some(_) => {}

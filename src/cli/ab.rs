@@ -15,20 +15,23 @@ use super::device_arg::resolve;
 use super::outcome::{CommandResult, Failure};
 use super::output;
 use super::progress_line::ProgressLine;
+use super::run::sandbox_target;
 use super::workload_failure::{run_failure, stopped, target_failure};
 use crate::config::view::state_dir;
 use crate::experiment::analysis::Analysis;
 use crate::experiment::asked::Designed;
-use crate::experiment::design::Design;
+use crate::experiment::calibration::Said;
+use crate::experiment::design::{Design, Isolation};
 use crate::experiment::event::{Ending, Event};
 use crate::experiment::trial::PlannedTrial;
 use crate::experiment::weak::Weak;
-use crate::experiment::{plan, schedule};
+use crate::experiment::{estimate, plan, schedule};
 use crate::record::fit;
 use crate::record::reader::Record;
 use crate::record::summary;
 use crate::runtime::experiment::{
-    self, Audience, BeginError, Beginning, Ended, Prepared, RecordAt, jobs_of_all, weaknesses,
+    self, Audience, BeginError, Beginning, Ended, Prepared, RecordAt, calibrated, jobs_of_all, no_place,
+    weaknesses,
 };
 use crate::sys::device_lock::LockError;
 use crate::sys::queue::QueueState;
@@ -41,7 +44,10 @@ struct PlanDocument<'a> {
     design: &'a Design,
     greyed: &'a Option<String>,
     merged: &'a [String],
+    /// Why it does not start as it is.
+    refused: Option<String>,
     weak: &'a [Weak],
+    calibration: Option<&'a Said>,
     plan: &'a [PlannedTrial],
 }
 
@@ -94,7 +100,10 @@ fn prepare(args: &AbArgs, root: &SysRoot, instead: Option<&str>) -> Result<Prepa
         designed,
         plan,
         done: Vec::new(),
+        // Nobody named a device: it is the sandbox's.
+        sandbox: args.device.is_none(),
         busy_ok: args.busy_ok,
+        margin_ok: args.margin_ok,
         command: words(),
         record,
     })
@@ -116,6 +125,13 @@ fn go_on(dir: &Path, root: &SysRoot, busy_ok: bool) -> Result<Prepared, Failure>
         )));
     }
     let design = record.manifest.design.clone();
+    if design.isolation == Isolation::Sequence {
+        return Err(Failure::Usage(format!(
+            "{}: bare writes in sequence can not go on: the settings were put back when it ended, and its trials build upon one \
+             another: start a new one",
+            crate::sys::attr::clean(dir.as_os_str().as_encoded_bytes())
+        )));
+    }
     let device = resolve(root, &design.device)?;
     let state = QueueState::read(root, &device.id.name);
     let plan = schedule::whole(&design);
@@ -127,7 +143,10 @@ fn go_on(dir: &Path, root: &SysRoot, busy_ok: bool) -> Result<Prepared, Failure>
         designed,
         plan,
         done: Vec::new(),
+        sandbox: false,
         busy_ok,
+        // It began already.
+        margin_ok: true,
         command: words(),
         record: RecordAt::Resumed(dir.to_path_buf()),
     };
@@ -152,19 +171,26 @@ fn show_plan(p: &Prepared, root: &SysRoot, as_json: bool) -> CommandResult {
     let Prepared { device, state, designed, plan, .. } = p;
     let weak = weaknesses(root, &designed.design, &device.name, state, None)
         .map_err(|e| Failure::Usage(e.to_string()))?;
+    let no_place = no_place(root, p).map_err(|e| Failure::Usage(e.to_string()))?.map(|e| e.to_string());
+    let refused = designed.refusal().or_else(|| no_place.clone());
+    let calibration = calibrated(root, p);
     if as_json {
         return output::json(&PlanDocument {
+            refused,
             schema: "blktune.ab-plan/1",
             design: &designed.design,
             greyed: &designed.greyed,
             merged: &designed.merged,
             weak: &weak,
+            calibration: calibration.as_ref(),
             plan,
         });
     }
-    let lines: Vec<String> =
-        plan::lines(designed, &weak, plan).into_iter().map(|l| format!("{l}\n")).collect();
-    output::text(&lines.concat())
+    let said = calibration.into_iter().flat_map(|c| [Some(c.text), c.refusal.map(needs_margin_ok)]);
+    let no_place = no_place.map(|no| format!("refused: {no}"));
+    let lines = no_place.into_iter().chain(said.flatten()).chain(plan::lines(designed, &weak, plan));
+    let lines = lines.map(|l| format!("{l}\n"));
+    output::text(&lines.collect::<String>())
 }
 
 /// Prints what happens, on the line of progress and above it.
@@ -207,7 +233,11 @@ fn conduct(args: &AbArgs, root: &SysRoot, prepared: &Prepared, stop: &Arc<Atomic
         line: RefCell::new(ProgressLine::new(jobs.first().map_or(1, Vec::len))),
         teller: RefCell::new(Teller::new(design, &prepared.plan)),
     };
-    let ended = experiment::conduct(root, &journal(root)?, prepared, &printer, stop);
+    let made = (prepared.sandbox && design.target.is_none() && estimate::writes(design))
+        .then(|| sandbox_target(root, &SysRoot::node(&prepared.row), &prepared.row.kernel()))
+        .transpose()
+        .map_err(target_failure)?;
+    let ended = experiment::conduct(root, &journal(root)?, prepared, made, &printer, stop);
     printer.line.borrow_mut().clear();
     let ended = ended.map_err(not_begun)?;
     let report = Report { ended: &ended, design };
@@ -242,11 +272,18 @@ fn ending(args: &AbArgs, ended: Ended) -> CommandResult {
     Ok(())
 }
 
+/// A refused margin, with what starts it all the same.
+#[allow(clippy::needless_pass_by_value)] // the shape map wants
+fn needs_margin_ok(refusal: String) -> String {
+    format!("{refusal}; --margin-ok starts it all the same")
+}
+
 /// The exit of one that did not begin.
 fn not_begun(e: BeginError) -> Failure {
     let text = e.to_string();
     match e {
         BeginError::Greyed(_) | BeginError::Cells(_) | BeginError::NoRecord(_) => Failure::Usage(text),
+        BeginError::Margin(why) => Failure::Usage(needs_margin_ok(why)),
         BeginError::NoRights(..) => Failure::NotPermitted(text),
         BeginError::Writes { .. } => Failure::Unsafe(text),
         BeginError::Busy(_) => Failure::Unsafe(format!(

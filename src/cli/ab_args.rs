@@ -86,6 +86,9 @@ pub struct AbArgs {
     /// Start beside other people's I/O
     #[arg(long)]
     pub busy_ok: bool,
+    /// Start with a margin below what this machine can show, as the last --calibrate has it
+    #[arg(long)]
+    pub margin_ok: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

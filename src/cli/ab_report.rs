@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::analysis_text;
 use crate::experiment::analysis::Analysis;
+use crate::experiment::calibration::Said;
 use crate::experiment::design::Design;
 use crate::experiment::event::Ending;
 use crate::experiment::trial::{Gate, Trial};
@@ -45,6 +46,7 @@ pub(super) struct Document<'a> {
     gates: Vec<GateFound<'a>>,
     weak: &'a [Weak],
     notes: &'a [String],
+    calibration: Option<&'a Said>,
     record: Option<String>,
     #[serde(flatten)]
     analysis: &'a Analysis,
@@ -65,6 +67,7 @@ impl<'a> Report<'a> {
             gates: self.gates(),
             weak: &ended.weak,
             notes: &ended.notes,
+            calibration: ended.calibration.as_ref(),
             record: ended.record.as_deref().map(shown),
             analysis: &ended.analysis,
         }

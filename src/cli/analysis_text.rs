@@ -8,7 +8,7 @@ use super::list::trimmed;
 use crate::experiment::analysis::{Analysis, CellFigure};
 use crate::experiment::sentence;
 use crate::experiment::trial::Role;
-use crate::experiment::verdict::{Comparison, Unblocked};
+use crate::experiment::verdict::{Comparison, Unblocked, Verdict};
 use crate::units::{Nanos, latency, mib_per_s, three_digits};
 
 /// The text, with a newline at its end.
@@ -22,7 +22,13 @@ pub(super) fn of(analysis: &Analysis) -> String {
             let _ = writeln!(text, "  {}", unblocked(c, shown));
         }
     }
-    let others: Vec<&Comparison> = analysis.comparisons.iter().filter(|c| !c.primary).collect();
+    // What makes the primary metric not valid is said once, and holds for all of them.
+    let invalid = analysis.comparisons.iter().any(|c| c.primary && c.verdict == Verdict::Invalid);
+    let others: Vec<&Comparison> = analysis
+        .comparisons
+        .iter()
+        .filter(|c| !(c.primary || invalid && c.verdict == Verdict::Invalid))
+        .collect();
     if !others.is_empty() {
         text.push_str("\nThe other metrics:\n");
         for c in others {

@@ -21,7 +21,7 @@ use crate::workload::job::Job;
 use crate::workload::live::Progress;
 use crate::workload::named::Named;
 use crate::workload::scratch;
-use crate::workload::target::{Target, TargetKind};
+use crate::workload::target::{Target, TargetError, TargetKind};
 
 /// Arguments of `run`.
 #[derive(clap::Args, Clone, Debug)]
@@ -98,11 +98,12 @@ fn measure(
     // Nobody named it: it is the sandbox's, made for this run.
     let own = args.target.is_none() && instead.is_some();
     let mut scratch = || scratch::make(root, path, jobs, stop, &mut |p| line.show(&p));
-    // The sandbox's device was made for this run, over a file of its own, so it needs no arming; the guard is the same.
     let sandbox = path.to_str().filter(|_| own && !path.is_absolute()).map(str::to_owned);
     let armed = || {
-        let device = args.write_device.clone().or_else(|| sandbox.clone())?;
-        Some(Target::armed(root, path, &Arming { device, destroy: args.destroy.clone() }))
+        if let Some(device) = args.write_device.clone() {
+            return Some(Target::armed(root, path, &Arming { device, destroy: args.destroy.clone() }));
+        }
+        sandbox.as_ref().map(|device| sandbox_target(root, path, device))
     };
     if args.write_device.is_some() && !jobs.iter().any(|j| j.rw.writes()) {
         return Err(Failure::Usage(
@@ -134,4 +135,13 @@ fn measure(
     let result =
         trial::run_trial_beside(root, jobs, &target, busy.as_ref(), stop, tell).map_err(run_failure)?;
     Ok((result, target.guard().map(|g| g.name().clone())))
+}
+
+/// The sandbox's device, to be written to: it was made for this command over a file of its own, so nobody has to arm it. The
+/// guard is the same.
+///
+/// # Errors
+/// What the guard finds.
+pub(super) fn sandbox_target(root: &SysRoot, path: &Path, device: &str) -> Result<Target, TargetError> {
+    Target::armed(root, path, &Arming { device: device.to_owned(), destroy: Vec::new() })
 }

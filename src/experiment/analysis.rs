@@ -135,8 +135,12 @@ fn draw(question: &Question, observations: &[Observation], told: &Circumstances,
     let judged = |measure| Judged::new(question, observations, &sorted, &schedule, measure, running);
     let primary = judged(0);
     let blocks = primary.fewest_blocks();
-    let order = primary.order().unwrap_or_else(Order::unknown);
-    let latched = (order.latched == Some(true)).then(|| order.text.clone());
+    let mut order = primary.order().unwrap_or_else(Order::unknown);
+    if let Some(what) = &told.carried_over {
+        order.carries(what);
+    }
+    let latched = order.latched == Some(true) || told.carried_over.is_some();
+    let latched = latched.then(|| order.text.clone());
     let mut comparisons: Vec<Comparison> = Vec::new();
     let mut flaws: Vec<Option<String>> = Vec::new();
     for measure in 0..question.measures.len() {
@@ -189,6 +193,15 @@ fn draw(question: &Question, observations: &[Observation], told: &Circumstances,
 }
 
 impl Order {
+    /// Settings were carried over, which is worse than whatever the readings say.
+    fn carries(&mut self, what: &str) {
+        self.text = match self.latched {
+            Some(true) => format!("{}; {what}", self.text),
+            _ => what.to_owned(),
+        };
+        (self.light, self.warning) = (Light::Red, None);
+    }
+
     /// Without blocks that are counterbalanced.
     fn unknown() -> Self {
         Order {

@@ -118,6 +118,9 @@ pub enum AskedError {
 /// Factors, levels, a workload or values that there can not be; each names what to write.
 pub fn design(asked: &Asked, state: &QueueState) -> Result<Designed, AskedError> {
     let limits = |r: Result<(), String>| r.map_err(AskedError::Limits);
+    if let Some(wrong) = asked.set.iter().find_map(|s| factor::not_to_be_set(s)) {
+        return Err(AskedError::Limits(wrong));
+    }
     let factors = asked.factors.iter().map(|t| factor::parse(t, state)).collect::<Result<Vec<_>, _>>()?;
     let cells =
         if asked.calibrate { cells::calibration(&factors)? } else { cells::cells(&factors, asked.together)? };
@@ -212,6 +215,9 @@ mod tests {
             (Asked { margin: Some(0.9), ..plain.clone() }, "--margin"),
             (Asked { blocks: Blocks::Fixed(3), ..plain.clone() }, "--blocks"),
             (Asked { isolation: Isolation::Sequence, ..plain.clone() }, "--side-effects"),
+            (Asked { set: vec!["runtime=9s".to_owned()], ..plain.clone() }, "--set runtime: --trial"),
+            (Asked { set: vec!["randread-4k.number_ios=9".to_owned()], ..plain.clone() }, "--trial"),
+            (Asked { set: vec!["seed=9".to_owned()], ..plain.clone() }, "--seed"),
             (Asked { job: "nope".to_owned(), ..plain }, "no job called"),
         ] {
             let said = design(&a, &queue()).unwrap_err().to_string();

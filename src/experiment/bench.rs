@@ -11,19 +11,7 @@ use crate::units::Bytes;
 use crate::workload::job::Job;
 
 use super::metric::Readings;
-
-/// Which bytes of the device a job's bytes are to be compared with (gate G4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passage {
-    /// Past the page cache: byte for byte.
-    Direct,
-    /// Buffered reads: read-ahead counts, so less strictly.
-    BufferedReads,
-    /// Buffered writes that end with a sync inside the measured time: all of it has arrived.
-    SyncedWrites,
-    /// Buffered writes that arrive some time: not compared.
-    BufferedWrites,
-}
+use super::passage::Passage;
 
 /// What a device's own counters moved in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +59,17 @@ pub struct Measured {
     pub warnings: Vec<String>,
     /// The trial in full, for the record: the shape of `run --json`.
     pub detail: serde_json::Value,
+}
+
+/// The device and its queue before anything was written: what every trial is to find, and what is gone back to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// The queue.
+    pub settings: QueueState,
+    /// Which device it is; None on a bench that has none.
+    pub id: Option<DeviceId>,
+    /// Its size; None if it does not say.
+    pub size: Option<Bytes>,
 }
 
 /// Why a bench can not go on.

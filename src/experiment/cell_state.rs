@@ -49,19 +49,43 @@ impl CellStates {
         cell.and_then(|c| self.levels.get(c)).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether a cell is the settings that were found.
+    #[must_use]
+    pub fn as_found(&self, cell: usize) -> bool {
+        differing(self.levels(Some(cell)), &self.start).is_empty()
+    }
+
     /// What is written for a trial of that cell, None for the settings that were found, on a queue that reads `now`.
     #[must_use]
     pub fn writes(&self, cell: Option<usize>, now: &QueueState) -> Writes {
         let levels = self.levels(cell);
         match (self.isolation, cell) {
-            (Isolation::Isolated, _) | (_, None) => {
+            (Isolation::Isolated, _) | (Isolation::SideEffects, None) => {
                 Writes { settled: needed(self.full(levels), levels, now), bare: Vec::new() }
             }
+            // An echo writes whether or not the value is there already, and may move something else by it.
             (Isolation::SideEffects, Some(_)) => {
-                Writes { settled: needed(self.full(&[]), &[], now), bare: differing(levels, &self.start) }
+                Writes { settled: needed(self.full(&[]), &[], now), bare: levels.to_vec() }
             }
-            (Isolation::Sequence, Some(_)) => Writes { settled: Vec::new(), bare: differing(levels, now) },
+            (Isolation::Sequence, Some(_)) => Writes { settled: Vec::new(), bare: levels.to_vec() },
+            // What was found is found without a write; later it is gone back to as people do, by echoes.
+            (Isolation::Sequence, None) => {
+                Writes { settled: Vec::new(), bare: differing(&self.found_levels(), now) }
+            }
         }
+    }
+
+    /// The settings that some cell names, with the values that were found.
+    fn found_levels(&self) -> Vec<Change> {
+        let mut found: Vec<Change> = Vec::new();
+        for name in self.levels.iter().flatten().map(|c| &c.name) {
+            if !found.iter().any(|c| c.name == *name)
+                && let Some(value) = self.start.effective(name)
+            {
+                found.push(Change { name: name.clone(), requested: value });
+            }
+        }
+        found
     }
 
     /// The full state of a cell: its levels, and everything else that can be put back at the value that was found. What
@@ -93,8 +117,9 @@ impl CellStates {
     /// carried out. Empty in ordinary cases, and where bare writes may move what they like.
     #[must_use]
     pub fn strays(&self, cell: Option<usize>, read: &QueueState) -> Vec<Mismatch> {
-        if self.isolation != Isolation::Isolated && cell.is_some() {
-            return Vec::new();
+        match (self.isolation, cell) {
+            (Isolation::Isolated, _) | (Isolation::SideEffects, None) => {}
+            (Isolation::SideEffects, Some(_)) | (Isolation::Sequence, _) => return Vec::new(),
         }
         let levels = self.levels(cell);
         let kept = self.full(levels).into_iter().filter(|c| !levels.contains(c));

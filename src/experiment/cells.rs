@@ -2,7 +2,7 @@
 
 use crate::sys::queue::QueueState;
 use crate::tuning::change::Change;
-use crate::tuning::plan;
+use crate::tuning::{plan, rounding};
 use crate::workload::assemble::{AssembleError, assemble};
 use crate::workload::job::Job;
 
@@ -78,9 +78,19 @@ pub fn cells(factors: &[Factor], together: bool) -> Result<Vec<Cell>, CellsError
     }
     let cell = |level: usize| {
         let levels: Vec<String> = factors.iter().filter_map(|f| f.levels.get(level).cloned()).collect();
-        Cell { name: levels.join("/"), levels }
+        let names: Vec<String> =
+            factors.iter().zip(&levels).map(|(f, level)| named(&f.name, level)).collect();
+        Cell { name: names.join(" + "), levels }
     };
     Ok(vec![cell(0), cell(1)])
+}
+
+/// A scheduler says by its own name what it is; `128` does not.
+fn named(factor: &str, level: &str) -> String {
+    match factor {
+        "scheduler" => level.to_owned(),
+        _ => format!("{}={level}", factor.trim_start_matches("iosched/")),
+    }
 }
 
 /// The same cell twice, to learn how quiet the machine is: the settings that were found, with the one level of each factor.
@@ -178,7 +188,7 @@ fn equal(
     match factor.kind {
         FactorKind::Setting => {
             let read = |level: &String| {
-                plan::expected(&Change { name: name.clone(), requested: level.clone() }, state)
+                rounding::expected(&Change { name: name.clone(), requested: level.clone() }, state)
             };
             let (x, y) = (read(a), read(b));
             (x == y).then(|| format!("{name}={a} and {name}={b} read back as the same, {x}"))
@@ -251,7 +261,17 @@ pub(super) mod tests {
         let state = queue();
         let f = factors(&["scheduler=none,bfq", "bs=4k,64k"], &state);
         let c = cells(&f, true).unwrap();
-        assert_eq!(c.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["none/4k", "bfq/64k"]);
+        assert_eq!(c.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(), ["none + bs=4k", "bfq + bs=64k"]);
+        let one = |text: &str| cells(&factors(&[text], &state), false).unwrap()[1].name.clone();
+        for (factor, name) in [
+            ("scheduler=none,bfq", "bfq"),
+            ("rotational=0,1", "rotational=1"),
+            ("direct=0,1", "direct=1"),
+            ("iosched/slice_idle=0,8", "slice_idle=8"),
+            ("writer.rate=1m,2m", "writer.rate=2m"),
+        ] {
+            assert_eq!(one(factor), name);
+        }
         let bfq = Change { name: "scheduler".to_owned(), requested: "bfq".to_owned() };
         assert_eq!(changes(&f, &c[1]), [bfq]);
         let w = workload("randread-4k", &["bs=8k"]);

@@ -1,5 +1,6 @@
 //! What an analysis has to know beside the observations: how the experiment ended, and what is to be said of its cells.
 
+use super::carried;
 use super::design::Design;
 use super::event::Ending;
 use super::gate;
@@ -42,6 +43,9 @@ impl Early {
 pub struct Circumstances {
     /// Why nothing follows from these trials, without "Not valid" and full stop; `None` if nothing speaks against them.
     pub invalid: Option<String>,
+    /// Settings that trials took over from those before them, in words without a full stop: the light is red, and nothing
+    /// follows.
+    pub carried_over: Option<String>,
     /// Why it ended before its end; `None` if it did not, or goes on.
     pub early: Option<Early>,
     /// Sentences on cells: unsteady, host-bound.
@@ -63,7 +67,7 @@ impl Circumstances {
         };
         let mut remarks: Vec<String> = unsteady(trials).into_iter().chain(not_known(trials)).collect();
         remarks.extend(gate::remarks(trials, &design.cells));
-        Self { invalid, early, remarks }
+        Self { invalid, carried_over: carried::said(trials), early, remarks }
     }
 }
 

@@ -8,11 +8,12 @@ use crate::sys::queue::QueueState;
 use crate::tuning::change::Change;
 use crate::workload::job::Job;
 
-use super::bench::{BenchError, Measured};
+use super::bench::{BenchError, Found, Measured};
+use super::carried;
 use super::cell_state::{CellStates, mismatches};
 use super::circumstances::{Circumstances, pace, steady};
 use super::design::{Design, FactorKind, Isolation};
-use super::estimate::looks_of;
+use super::estimate::{self, looks_of};
 use super::event::{Ending, Event, Phase};
 use super::gate::{self, Expected};
 use super::jobs::jobs_of;
@@ -107,29 +108,27 @@ pub struct Conductor {
 }
 
 impl Conductor {
-    /// Begins an experiment on a queue that reads `start`.
+    /// Begins an experiment on a device that was found so.
     #[must_use]
-    pub fn new(design: Design, start: QueueState) -> Self {
-        Self::resume(design, start, Vec::new())
+    pub fn new(design: Design, found: Found) -> Self {
+        Self::resume(design, found, Vec::new())
     }
 
     /// Goes on with an experiment of which these trials were done, in the order of time. Finished valid blocks count; an
     /// unfinished one is repeated with a new lead-in. The record must hold a design that is unchanged.
     #[must_use]
-    pub fn resume(design: Design, start: QueueState, done: Vec<Trial>) -> Self {
+    pub fn resume(design: Design, found: Found, done: Vec<Trial>) -> Self {
+        let Found { settings: start, id, size } = found;
         let names = start.attributes.keys().map(|n| (n.clone(), start.effective(n))).collect();
         let attempts = look::attempts(&done);
         let valid = attempts.iter().filter(|a| a.complete && !a.void).count();
         let last = attempts.last();
-        let writes = (0..design.cells.len())
-            .filter_map(|c| jobs_of(&design, c, 0).ok())
-            .flatten()
-            .any(|j| j.rw.writes());
+        let writes = estimate::writes(&design);
         let mut this = Self {
             looks: looks_of(&design),
             cells: CellStates::new(&design, start),
             first: vec![None; design.cells.len() + 1],
-            expected: Expected::default(),
+            expected: Expected { settings: QueueState::default(), id, size },
             stage: if writes { Stage::Precondition } else { Stage::Before },
             pending: VecDeque::new(),
             steps: VecDeque::new(),
@@ -149,11 +148,7 @@ impl Conductor {
             trials: done,
             design,
         };
-        if this.looks.last().is_some_and(|last| this.valid >= *last)
-            || this.looks.contains(&this.valid) && look::decided(&this.design, &this.trials)
-        {
-            this.block_done();
-        }
+        this.look();
         this
     }
 
@@ -259,20 +254,26 @@ impl Conductor {
                     Ending::Decided => format!("decided at {} blocks", self.valid),
                     _ => format!("all {} blocks were run", self.valid),
                 };
-                self.ending = Some((ending, reason));
+                self.finish(ending, reason);
             }
             Stage::Before if void > FEWEST_REPEATS => self.end(
                 Ending::Invalid,
                 format!("{void} trials of the settings that were found were void; the last: {reason}"),
             ),
             Stage::After(ending) if void > FEWEST_REPEATS => {
-                self.ending = Some((ending, format!("{} blocks were run", self.valid)));
+                self.finish(ending, format!("{} blocks were run", self.valid));
             }
             _ => {
                 let attempt = u32::try_from(void).unwrap_or(u32::MAX).saturating_add(1);
                 self.start(schedule::outside(role, self.number.saturating_add(1), attempt));
             }
         }
+    }
+
+    /// It has run to its end. Nothing follows from it if cells did not stay what they were.
+    fn finish(&mut self, ending: Ending, reason: String) {
+        let carried = carried::said(&self.trials).map(|why| (Ending::Invalid, why));
+        self.ending = Some(carried.unwrap_or((ending, reason)));
     }
 
     /// Rounds of a workload that writes, until the last five are steady.
@@ -349,10 +350,9 @@ impl Conductor {
     fn measured(&mut self, measured: Measured, began_s: f64) {
         let Some(current) = self.current.take() else { return };
         self.expected.settings = current.settings;
-        let findings = gate::judge(&measured, &self.expected, self.design.metric);
-        let id = measured.id.clone();
-        self.expected.id = self.expected.id.take().or(id);
-        self.expected.size = self.expected.size.or(measured.size);
+        let mut findings = gate::judge(&measured, &self.expected, self.design.metric);
+        let void = findings.iter().any(|f| f.voids);
+        findings.extend(self.carried(&current.plan).filter(|_| !void));
         let gone = findings.iter().find(|f| f.gate == Gate::G8).map(|f| f.text.clone());
         let trial = Trial {
             plan: current.plan,
@@ -364,7 +364,7 @@ impl Conductor {
             findings,
             warnings: measured.warnings,
         };
-        if !trial.void() {
+        if !void {
             let at = trial.plan.cell.unwrap_or(self.design.cells.len());
             if let Some(first) = self.first.get_mut(at).filter(|f| f.is_none()) {
                 *first = Some(self.expected.settings.clone());
@@ -374,6 +374,17 @@ impl Conductor {
         if let Some(text) = gone {
             self.end(Ending::Gone, text);
         }
+    }
+
+    /// What a trial of a sequence of bare writes took over from those before it.
+    fn carried(&self, plan: &PlannedTrial) -> Option<Finding> {
+        if self.design.isolation != Isolation::Sequence {
+            return None;
+        }
+        let first = self.first.get(plan.cell.unwrap_or(self.design.cells.len()))?.as_ref()?;
+        let cell = plan.cell.and_then(|c| self.design.cells.get(c));
+        let name = cell.map_or("the settings that were found", |c| c.name.as_str());
+        carried::finding(name, first, &self.expected.settings, plan.number)
     }
 
     /// The trial that is under way is void without having been measured.
@@ -431,22 +442,38 @@ impl Conductor {
         self.attempt = self.attempt.saturating_add(1);
     }
 
-    /// That only trials of one cell fail, in words.
+    /// That only trials of one cell fail, in words. A lead-in counts: it is a trial of its cell like any other, held to the
+    /// same gates, and of a cell that always fails nothing but lead-ins may ever run. The other cell must have been tried as
+    /// often, or nothing is known of it; trials of the settings that were found are trials of the cell that has them.
     fn follows(&self) -> Option<String> {
-        let mut of_cell = vec![0_usize; self.design.cells.len()];
-        for t in self.trials.iter().filter(|t| t.plan.block.is_some() && t.void()) {
-            if let Some(n) = t.plan.cell.and_then(|c| of_cell.get_mut(c)) {
-                *n += 1;
-            }
-        }
-        let failing: Vec<usize> = (0..of_cell.len()).filter(|c| of_cell[*c] > 0).collect();
+        let cells = 0..self.design.cells.len();
+        let of = |cell: usize, void: bool| {
+            let own = |t: &&Trial| {
+                t.plan.cell == Some(cell) || t.plan.cell.is_none() && !void && self.ran_as_found(cell)
+            };
+            self.trials.iter().filter(own).filter(|t| t.void() == void).count()
+        };
+        let failing: Vec<usize> = cells.clone().filter(|c| of(*c, true) > 0).collect();
         let [only] = failing[..] else { return None };
-        (of_cell[only] >= FOLLOWS).then(|| {
+        let others_hold = cells.filter(|c| *c != only).all(|c| of(c, false) >= FOLLOWS);
+        let void = of(only, true);
+        (void >= FOLLOWS && others_hold).then(|| {
             format!(
-                "failures follow one cell: {} trials of {} were void and none of the other",
-                of_cell[only], self.design.cells[only].name
+                "failures follow one cell: {void} trials of {} were void and none of the other",
+                self.design.cells[only].name
             )
         })
+    }
+
+    /// Whether trials outside of blocks are trials of this cell: it has the settings that were found, and the workload of
+    /// the first cell.
+    fn ran_as_found(&self, cell: usize) -> bool {
+        let workload = |cell: usize| -> Vec<&String> {
+            let levels = self.design.cells.get(cell).map_or(&[][..], |c| &c.levels[..]);
+            let each = self.design.factors.iter().zip(levels);
+            each.filter(|(f, _)| f.kind == FactorKind::Workload).map(|(_, level)| level).collect()
+        };
+        self.cells.as_found(cell) && workload(cell) == workload(0)
     }
 
     /// That the kernel makes the same of both cells, in words, once both were tried.
@@ -463,18 +490,23 @@ impl Conductor {
         Some(format!("every setting reads the same in {} and in {}", name(0), name(1)))
     }
 
-    /// A block is valid: judge it if this is a look, and go on or not.
+    /// A block is valid.
     fn block_done(&mut self) {
         self.block = u32::try_from(self.valid).unwrap_or(u32::MAX).saturating_add(1);
         self.attempt = 1;
-        if !self.looks.contains(&self.valid) {
-            if matches!(self.stage, Stage::After(_)) {
-                self.stage = Stage::Blocks;
-            }
+        self.look();
+    }
+
+    /// Judges what there is, if this is a look, and goes on to what comes after the last block or not.
+    fn look(&mut self) {
+        let enough = self.looks.last().is_some_and(|last| self.valid >= *last);
+        if !enough && !self.looks.contains(&self.valid) {
             return;
         }
-        let decided = look::decided(&self.design, &self.trials);
-        let last = self.looks.last() == Some(&self.valid);
+        let carried = carried::said(&self.trials).is_some();
+        let decided = !carried && look::decided(&self.design, &self.trials);
+        // No further block would make it valid.
+        let last = carried || enough;
         self.events.push(Event::Look { blocks: self.valid, decided, last });
         if decided || last {
             self.stage = Stage::After(if decided { Ending::Decided } else { Ending::Finished });

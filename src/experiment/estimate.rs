@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use crate::stats::looks::looks;
+use crate::stats::steady::WINDOW;
 
 use super::design::{Blocks, Design, FactorKind, Isolation};
-use super::schedule::BASELINE_TRIALS;
+use super::jobs::jobs_of;
+use super::schedule::{BASELINE_TRIALS, MOST_ROUNDS};
 
 /// Time from the first trial to the last, if no block is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,23 +38,37 @@ const fn in_block(design: &Design) -> usize {
     if design.lead_ins { 5 } else { 4 }
 }
 
+/// Whether a cell's workload writes: it is then run until it is steady before the first block.
+#[must_use]
+pub fn writes(design: &Design) -> bool {
+    (0..design.cells.len()).filter_map(|c| jobs_of(design, c, 0).ok()).flatten().any(|j| j.rw.writes())
+}
+
+/// The rounds before the first block, at least and at most.
+#[must_use]
+pub fn rounds(design: &Design) -> (usize, usize) {
+    if writes(design) { (WINDOW, usize::try_from(MOST_ROUNDS).unwrap_or(usize::MAX)) } else { (0, 0) }
+}
+
 /// One block.
 #[must_use]
 pub fn block_time(design: &Design) -> Duration {
     trial_time(design).saturating_mul(u32::try_from(in_block(design)).unwrap_or(u32::MAX))
 }
 
-/// The time it takes. Draining and preconditioning come on top: how long they take is the device's to say.
+/// The time it takes, rounds of a workload that writes included. A scratch file and draining come on top: how long they take
+/// is the device's to say.
 #[must_use]
 pub fn estimate(design: &Design) -> Estimate {
-    let of = |blocks: Option<&usize>| {
+    let (fewest, most) = rounds(design);
+    let of = |blocks: Option<&usize>, rounds: usize| {
         let trials = blocks.map_or(0, |blocks| blocks.saturating_mul(in_block(design)));
         // Before the first block and after the last.
-        let trials = trials.saturating_add(2 * BASELINE_TRIALS);
+        let trials = trials.saturating_add(2 * BASELINE_TRIALS).saturating_add(rounds);
         trial_time(design).saturating_mul(u32::try_from(trials).unwrap_or(u32::MAX))
     };
     let looks = looks_of(design);
-    Estimate { least: of(looks.first()), most: of(looks.last()) }
+    Estimate { least: of(looks.first(), fewest), most: of(looks.last(), most) }
 }
 
 impl Estimate {
@@ -103,6 +119,11 @@ pub fn what_will_happen(design: &Design) -> Vec<String> {
         "{judged}; a block is four trials, ABBA or BAAB by seed {}, {order}; three trials of the settings that were found come before and after.",
         design.seed
     ));
+    if let (fewest @ 1.., most) = rounds(design) {
+        said.push(format!(
+            "The workload writes: before all that it is run again and again until {fewest} rounds in a row are steady, {most} rounds at most."
+        ));
+    }
     if design.factors.iter().any(|f| f.kind == FactorKind::Setting) {
         said.push(match design.isolation {
             Isolation::Isolated => "Before each trial every setting is brought to its cell's value, so nothing but the factors differs.".to_owned(),
@@ -143,6 +164,18 @@ mod tests {
         let bare = of(|a| (a.lead_ins, a.blocks) = (false, Blocks::Fixed(8)));
         assert_eq!(estimate(&bare).most.as_secs(), 8 * 44 + 66);
         assert_eq!(estimate(&bare).words(), "7.0 min");
+    }
+
+    #[test]
+    fn rounds_of_a_workload_that_writes_are_in_the_time_and_said() {
+        let write = |a: &mut Asked| (a.job, a.blocks) = ("randwrite-4k".to_owned(), Blocks::Fixed(6));
+        let (e, said) = (estimate(&of(write)), what_will_happen(&of(write)).join(" "));
+        assert_eq!((e.least.as_secs(), e.most.as_secs()), (6 * 55 + 66 + 55, 6 * 55 + 66 + 275));
+        assert!(said.contains("5 rounds in a row") && said.contains("25 rounds at most"), "{said}");
+        let read = what_will_happen(&of(|_| {})).join(" ");
+        assert!(!read.contains("writes"), "{read}");
+        // In one cell is enough.
+        assert!(writes(&of(|a| a.factors = vec!["rw=randread,randwrite".to_owned()])));
     }
 
     #[test]

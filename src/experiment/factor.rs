@@ -10,9 +10,10 @@ use super::design::{Factor, FactorKind};
 /// Most levels that are read: more is a slip of the keyboard.
 const MOST_LEVELS: usize = 24;
 /// Keys that are of the experiment itself, and what says them.
-const OF_THE_EXPERIMENT: [(&str, &str); 3] = [
+const OF_THE_EXPERIMENT: [(&str, &str); 4] = [
     ("runtime", "--trial says how long a trial is measured"),
     ("ramp", "--ramp says how long a trial runs before it is measured"),
+    ("number_ios", "--trial says how long a trial is measured, and a number of I/Os would end it before"),
     ("seed", "--seed is the experiment's, and both cells of a block use the same blocks of the target"),
 ];
 
@@ -71,6 +72,14 @@ pub fn parse(text: &str, state: &QueueState) -> Result<Factor, FactorError> {
         );
     }
     Ok(Factor { name, kind, levels })
+}
+
+/// That `--set` changes what is of the experiment itself, in words; None if it does not.
+pub(super) fn not_to_be_set(assignment: &str) -> Option<String> {
+    let name = assignment.split('=').next().unwrap_or_default();
+    let key = name.rsplit_once('.').map_or(name, |(_, key)| key);
+    let (_, instead) = OF_THE_EXPERIMENT.iter().find(|(k, _)| *k == key)?;
+    Some(format!("--set {}: {instead}", clean(name.as_bytes())))
 }
 
 fn resolve(name: &str, state: &QueueState) -> Result<(String, FactorKind), FactorError> {
@@ -177,6 +186,7 @@ mod tests {
             ("scheduler=none,none", "none is given twice"),
             ("runtime=1s,2s", "--trial"),
             ("writer.seed=1,2", "--seed"),
+            ("number_ios=1,2", "--trial"),
             ("iostats=0,1", "counters"),
         ] {
             let said = parse(text, &queue()).unwrap_err().to_string();

@@ -8,16 +8,12 @@ use crate::sys::device::DeviceId;
 use crate::sys::queue::QueueState;
 use crate::units::{Bytes, percent};
 
-use super::bench::{Measured, Moved, Passage};
+use super::bench::Measured;
 use super::cell_state::{Mismatch, mismatches};
 use super::design::Cell;
 use super::metric::Metric;
 use super::trial::{Finding, Gate, Role, Trial};
 
-/// Bytes of the device may differ from those of the engine by this share, past the page cache.
-const DIRECT_LIMIT: f64 = 0.02;
-/// The same where read-ahead, or what a file system writes of its own, counts too.
-const CACHED_LIMIT: f64 = 0.10;
 /// Parts of the measured time that are compared with one another.
 const PARTS: usize = 5;
 /// The engine's workers are busy from here on.
@@ -36,9 +32,9 @@ const WARMING: &str = "no end of the warm-up was seen in the measured time";
 pub struct Expected {
     /// The queue as it read after the cell's settings were written.
     pub settings: QueueState,
-    /// The device; None until the first trial has told.
+    /// The device; None on a bench that has none.
     pub id: Option<DeviceId>,
-    /// Its size.
+    /// Its size; None if it does not say.
     pub size: Option<Bytes>,
 }
 
@@ -51,9 +47,9 @@ pub fn judge(measured: &Measured, expected: &Expected, metric: Metric) -> Vec<Fi
     };
     voids(Gate::G1, settings(measured, &expected.settings));
     voids(Gate::G3, failures(measured, metric));
-    voids(Gate::G4, others(measured));
     voids(Gate::G7, asleep(measured.asleep_s));
     voids(Gate::G8, another_device(measured, expected));
+    found.extend(bytes(measured).map(|(voids, text)| Finding { gate: Gate::G4, voids, text }));
     let mut flags = |gate, text: Option<String>| {
         found.extend(text.map(|text| Finding { gate, voids: false, text }));
     };
@@ -105,28 +101,10 @@ fn failures(measured: &Measured, metric: Metric) -> Option<String> {
         .then(|| format!("{} I/Os give no reading of {}: a longer --trial does", measured.ios, metric.word()))
 }
 
-fn others(measured: &Measured) -> Option<String> {
-    let limit = match measured.passage {
-        Passage::Direct => DIRECT_LIMIT,
-        Passage::BufferedReads | Passage::SyncedWrites => CACHED_LIMIT,
-        Passage::BufferedWrites => return None,
-    };
-    let (engine, device) = (measured.engine, measured.device?);
-    let total = |m: Moved| m.read.0.saturating_add(m.written.0);
-    let off =
-        device.read.0.abs_diff(engine.read.0).saturating_add(device.written.0.abs_diff(engine.written.0));
-    let share = ratio(off, total(engine))?;
-    if share <= limit {
-        return None;
-    }
-    let moved =
-        format!("the device moved {} and the workload {}", Bytes(total(device)), Bytes(total(engine)));
-    let limit = percent(limit * 100.0);
-    Some(if total(device) < total(engine) {
-        format!("{moved}: the rest came from a cache (limit {limit})")
-    } else {
-        format!("{moved}: others used it (limit {limit})")
-    })
+/// What is amiss with the bytes that moved, and whether it voids. Of others who were there before it is only told.
+fn bytes(measured: &Measured) -> Option<(bool, String)> {
+    let (text, more) = measured.passage.amiss(measured.engine, measured.device?)?;
+    Some((!(more && measured.passage.shared), text))
 }
 
 #[allow(clippy::cast_precision_loss)] // a share

@@ -184,10 +184,11 @@ impl<'a> Judged<'a> {
         let adjusted = look.and_then(|look| self.carried_over(candidate, look));
         let each = 1.0 - judgement.confidence();
         let typical = hodges_lehmann::paired(&d, each);
-        let disagree = typical.as_ref().is_some_and(|t| {
-            let opposite = t.estimate * judgement.mean < 0.0;
-            d.len() > 1 && (opposite || (t.estimate - judgement.mean).abs() > judgement.theta / 2.0)
-        });
+        // That they point to opposite sides of 0 says nothing while both are about 0; a winner whose typical block points the
+        // other way is always further from it than this.
+        let disagree = typical
+            .as_ref()
+            .is_some_and(|t| d.len() > 1 && (t.estimate - judgement.mean).abs() > judgement.theta / 2.0);
         let more = (verdict == Verdict::Inconclusive && adjusted.is_none())
             .then(|| judgement.blocks_more(self.step()).map(|more| judgement.n + more))
             .flatten();

@@ -5,12 +5,12 @@ use crate::sys::queue::QueueState;
 use crate::trial;
 use crate::trial::result::TrialResult;
 use crate::units::Bytes;
-use crate::workload::durability::Sync;
-use crate::workload::job::{EngineKind, Job};
+use crate::workload::job::Job;
 use crate::workload::series::Series;
 
-use super::bench::{Measured, Moved, Passage};
+use super::bench::{Measured, Moved};
 use super::metric::{Metric, Readings};
+use super::passage::{Below, Passage};
 
 /// Length of a slice, seconds.
 const SLICE: f64 = 0.1;
@@ -28,6 +28,8 @@ pub struct Around {
     pub size: Option<Bytes>,
     /// Time asleep meanwhile, seconds.
     pub asleep_s: f64,
+    /// What lies between the workload and the device.
+    pub below: Below,
 }
 
 /// A trial's result as an experiment sees it.
@@ -35,14 +37,15 @@ pub struct Around {
 pub fn measured_of(result: &TrialResult, around: Around) -> Measured {
     let moved = |read, written| Moved { read, written };
     let total = &result.total;
-    let Around { settings, id, size, asleep_s } = around;
+    let Around { settings, id, size, asleep_s, below } = around;
     Measured {
         window_s: result.window_s,
         ios: total.ios(),
         readings: readings(result),
         engine: moved(total.read.bytes, total.write.bytes),
-        device: result.device.as_ref().map(|d| moved(d.read_bytes, d.write_bytes)),
-        passage: passage(&result.asked),
+        // The whole device: who uses another partition of it is in the same queue.
+        device: result.others.as_ref().map(|o| moved(o.device_read_bytes, o.device_write_bytes)),
+        passage: Passage::of(result, below),
         errors: total.errors(),
         slices: slices(&total.series, result.window_s),
         engine_cpu: engine_cpu(result),
@@ -77,25 +80,6 @@ fn readings(result: &TrialResult) -> Readings {
     .into_iter()
     .filter_map(|(metric, value)| Some((metric, value.filter(|v| v.is_finite() && *v > 0.0)?)))
     .collect()
-}
-
-/// How the jobs' bytes relate to the device's: as the loosest of them does.
-#[must_use]
-pub fn passage(jobs: &[Job]) -> Passage {
-    let of = |job: &Job| match (job.engine, job.direct, job.rw.writes()) {
-        (EngineKind::Null, _, _) => Passage::BufferedWrites,
-        (_, true, _) => Passage::Direct,
-        (_, false, false) => Passage::BufferedReads,
-        (_, false, true) if job.end_fsync || job.sync != Sync::None => Passage::SyncedWrites,
-        (_, false, true) => Passage::BufferedWrites,
-    };
-    let looseness = |p: &Passage| match p {
-        Passage::Direct => 0,
-        Passage::SyncedWrites => 1,
-        Passage::BufferedReads => 2,
-        Passage::BufferedWrites => 3,
-    };
-    jobs.iter().map(of).max_by_key(looseness).unwrap_or(Passage::Direct)
 }
 
 /// Bytes per second of each tenth of a second of the window. A longer trial was kept in longer steps; each stands for as
@@ -137,17 +121,17 @@ fn engine_cpu(result: &TrialResult) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::trial::host::{DeviceFacts, HostFacts};
-    use crate::trial::result::{CpuUse, DeviceWindow};
+    use crate::trial::result::{CpuUse, DeviceWindow, OtherIo};
     use crate::units::Nanos;
     use crate::workload::preset;
     use crate::workload::result::{DirectionResult, JobResult, LatencySummary};
     use crate::workload::series::Step;
     use std::collections::BTreeMap;
 
-    fn job(preset: &str, keys: &[&str]) -> Job {
+    pub(crate) fn job(preset: &str, keys: &[&str]) -> Job {
         let mut job = preset::find(preset).unwrap().jobs().remove(0);
         for k in keys {
             job.set(k).unwrap();
@@ -155,7 +139,7 @@ mod tests {
         job
     }
 
-    fn result(asked: Vec<Job>) -> TrialResult {
+    pub(crate) fn result(asked: Vec<Job>) -> TrialResult {
         let read = DirectionResult { ios: 4000, bytes: Bytes(4000 * 4096), ..DirectionResult::default() };
         let write =
             DirectionResult { ios: 1000, bytes: Bytes(1 << 20), errors: 2, ..DirectionResult::default() };
@@ -185,6 +169,20 @@ mod tests {
             interrupted: false,
             stopped_for: None,
             warnings: vec!["cached".to_owned()],
+        }
+    }
+
+    /// What a device moved in all, and what of it a file system may have written of its own.
+    pub(crate) fn others(moved: Moved, file_system_bytes: Bytes) -> OtherIo {
+        OtherIo {
+            device: crate::sys::name::KernelName::new("sdb").unwrap(),
+            device_read_bytes: moved.read,
+            device_write_bytes: moved.written,
+            read_bytes: None,
+            write_bytes: None,
+            file_system_bytes,
+            processes: Vec::new(),
+            processes_complete: true,
         }
     }
 
@@ -219,17 +217,19 @@ mod tests {
     fn what_was_looked_at_around_it_is_handed_on() {
         let mut r = result(vec![job("randread-4k", &[])]);
         r.cpu.host_stolen_pct = Some(3.0);
+        // Of the partition that is used, and of the whole device.
         r.device = Some(DeviceWindow {
-            name: crate::sys::name::KernelName::new("sdb").unwrap(),
+            name: crate::sys::name::KernelName::new("sdb1").unwrap(),
             read_ios: 1,
-            read_bytes: Bytes(77),
+            read_bytes: Bytes(70),
             write_ios: 0,
-            write_bytes: Bytes(5),
+            write_bytes: Bytes(0),
             read_size_bytes: None,
             write_size_bytes: None,
             merged: 0,
             engine_share: None,
         });
+        r.others = Some(others(Moved { read: Bytes(77), written: Bytes(5) }, Bytes(0)));
         let around = Around { asleep_s: 0.25, size: Some(Bytes(9)), ..Around::default() };
         let m = measured_of(&r, around);
         assert_eq!((m.asleep_s, m.size, m.stolen), (0.25, Some(Bytes(9)), Some(0.03)));
@@ -250,25 +250,6 @@ mod tests {
             Some(crate::sys::temperature::Temperature { now_c: 84.0, max_c: Some(82.0), critical_c: None });
         r.host.devices = vec![hot];
         assert!(measured_of(&r, Around::default()).heat.unwrap().contains("nvme0n1 is at 84"));
-    }
-
-    #[test]
-    fn the_passage_is_that_of_the_loosest_job() {
-        for (jobs, expected) in [
-            (vec![job("randread-4k", &[])], Passage::Direct),
-            (vec![job("randread-4k", &["direct=0"])], Passage::BufferedReads),
-            (vec![job("seqwrite-1m", &["direct=0", "end_fsync=0"])], Passage::BufferedWrites),
-            (vec![job("seqwrite-1m", &["direct=0", "end_fsync=1"])], Passage::SyncedWrites),
-            (vec![job("commit-4k-dsync", &["direct=0"])], Passage::SyncedWrites),
-            (vec![job("randread-4k", &["engine=null"])], Passage::BufferedWrites),
-            (
-                vec![job("randread-4k", &["direct=0"]), job("seqwrite-1m", &["direct=0", "end_fsync=1"])],
-                Passage::BufferedReads,
-            ),
-            (vec![job("randread-4k", &[]), job("randread-4k", &["direct=0"])], Passage::BufferedReads),
-        ] {
-            assert_eq!(passage(&jobs), expected, "{jobs:?}");
-        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::asked::Designed;
-use super::estimate::{looks_of, trial_time, what_will_happen};
+use super::estimate::{looks_of, rounds, trial_time, what_will_happen};
 use super::trial::{PlannedTrial, Role};
 use super::weak::Weak;
 
@@ -22,6 +22,13 @@ pub fn lines(designed: &Designed, weak: &[Weak], schedule: &[PlannedTrial]) -> V
     lines.extend(weak.iter().map(|w| format!("weak: {}", w.text)));
     let looks = looks_of(design);
     let mut at = Duration::ZERO;
+    if let (fewest @ 1.., most) = rounds(design) {
+        lines.push(format!(
+            "  {}       {fewest} to {most} rounds of the workload, until it is steady",
+            clock(at)
+        ));
+        at = trial_time(design).saturating_mul(u32::try_from(fewest).unwrap_or(u32::MAX));
+    }
     let mut block = None;
     for (i, trial) in schedule.iter().enumerate() {
         if trial.block.is_some() && trial.block != block {
@@ -81,7 +88,7 @@ mod tests {
         at("   0:00    1  the settings that were found, before");
         // Three trials of 11 s before.
         let first = at("block 1");
-        let names = cells_of(order_of(42, 1)).map(|c| ["4", "4096"][c]);
+        let names = cells_of(order_of(42, 1)).map(|c| ["read_ahead_kb=4", "read_ahead_kb=4096"][c]);
         assert_eq!(lines[first + 1], format!("   0:33    4  {}, lead-in (discarded)", names[0]));
         assert_eq!(lines[first + 3], format!("   0:55    6  {}", names[1]));
         assert_eq!(lines[at("block 7") - 1], "look: it may end here");

@@ -225,13 +225,13 @@ pub(super) fn carried_over(value: f64, ci: Option<Interval>, names: [&str; 2], r
 
 /// A log quantity as a signed percentage: `+4.6 %`, `−39.6 %`.
 #[must_use]
-pub(super) fn percent(log: f64) -> String {
+pub fn percent(log: f64) -> String {
     format!("{} %", signed(log))
 }
 
 /// Both ends of an interval of log ratios: `−41.4…−37.8 %`.
 #[must_use]
-pub(super) fn range(log: Interval) -> String {
+pub fn range(log: Interval) -> String {
     format!("{}…{} %", signed(log.lo), signed(log.hi))
 }
 

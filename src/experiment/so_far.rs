@@ -1,6 +1,7 @@
 //! What follows from an experiment that goes on, after each of its blocks.
 
 use super::analysis::{self, Analysis};
+use super::carried;
 use super::circumstances::Circumstances;
 use super::design::Design;
 use super::event::Event;
@@ -32,7 +33,9 @@ impl SoFar {
     #[must_use]
     pub fn analysis(&self) -> Analysis {
         let observations = from_trials(&self.question, &self.trials);
-        analysis::live(&self.question, &observations, &Circumstances::default())
+        // What was carried over stays so, whatever is yet to come.
+        let told = Circumstances { carried_over: carried::said(&self.trials), ..Circumstances::default() };
+        analysis::live(&self.question, &observations, &told)
     }
 }
 

@@ -102,7 +102,7 @@ pub struct Comparison {
     pub wilcoxon_p: Option<f64>,
     /// The ends of the bootstrap interval (`BCa`) of the ratio, at `confidence`.
     pub bca: Option<[f64; 2]>,
-    /// The typical block and the mean disagree in direction or by more than half the margin.
+    /// The typical block and the mean differ by more than half the margin.
     pub typical_and_mean_disagree: bool,
     /// Log ratio of every block, in the order of time, also of those after the look; above 0 the candidate reads more.
     pub d: Vec<Option<f64>>,

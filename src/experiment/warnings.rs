@@ -90,22 +90,41 @@ fn outlying(question: &Question, observations: &[Observation], blocks: &Blocks<'
     told
 }
 
-/// A first trial that is unlike the rest and was discarded, as a lead-in is.
-fn slow_start(question: &Question, observations: &[Observation], blocks: &Blocks<'_>) -> Option<String> {
-    let first = observations.iter().find(|o| o.role == Role::LeadIn)?;
-    let cell = question.cells.get(first.cell?)?;
+/// First trials that are unlike the rest, and in no block: the very first of all, with the settings that were found, and the
+/// first lead-in. A device that has to wake up, or a cache that is cold, shows here.
+fn slow_start(question: &Question, observations: &[Observation], blocks: &Blocks<'_>) -> Vec<String> {
     let used = used(observations, blocks);
-    let own = observations.iter().zip(&used).filter(|(o, used)| **used && o.cell == first.cell);
-    let mut values: Vec<f64> = own.filter_map(|(o, _)| o.reading(0)).collect();
+    let begins = observations.first().filter(|o| o.role == Role::BaselineBefore);
+    let found = begins.and_then(|first| {
+        let same = |o: &&Observation| matches!(o.role, Role::BaselineBefore | Role::BaselineAfter);
+        let (reading, middle) = unlike(first, observations.iter().skip(1).filter(same))?;
+        Some(format!(
+            "The very first trial, with the settings that were found, read {reading}, unlike the later ones with them (median \
+             {middle}); it is in no block."
+        ))
+    });
+    let lead_in = observations.iter().find(|o| o.role == Role::LeadIn).and_then(|first| {
+        let cell = question.cells.get(first.cell?)?;
+        let own = observations.iter().zip(&used).filter(|(o, used)| **used && o.cell == first.cell);
+        let (reading, middle) = unlike(first, own.map(|(o, _)| o))?;
+        Some(format!(
+            "The first lead-in, of {}, read {reading}, unlike the later trials of its cell (median {middle}); it is \
+             discarded.",
+            cell.name
+        ))
+    });
+    found.into_iter().chain(lead_in).collect()
+}
+
+/// What a trial read and the median of the others, if it is an outlier among them.
+fn unlike<'a>(
+    first: &Observation,
+    others: impl Iterator<Item = &'a Observation>,
+) -> Option<(String, String)> {
+    let mut values: Vec<f64> = others.filter_map(|o| o.reading(0)).collect();
     let middle = median(&values)?;
-    values.push(first.reading(0)?);
-    let unlike = outliers(&values)?.flagged.last().copied()?;
-    unlike.then(|| {
-        format!(
-            "The first lead-in, of {}, read {}, unlike the later trials of its cell (median {}); it is discarded.",
-            cell.name,
-            three_digits(first.reading(0).unwrap_or_default()),
-            three_digits(middle)
-        )
-    })
+    let reading = first.reading(0)?;
+    values.push(reading);
+    let flagged = outliers(&values)?.flagged.last().copied()?;
+    flagged.then(|| (three_digits(reading), three_digits(middle)))
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::SCHEMA;
 use super::writer::signed;
 use crate::clock::Clock;
+use crate::experiment::calibration::Said;
 use crate::experiment::design::Design;
 use crate::experiment::trial::PlannedTrial;
 use crate::sys::attr;
@@ -53,6 +54,9 @@ pub struct Manifest {
     /// What was said before the start, each a sentence: weak workloads, cells that can not differ.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// What the last calibration said of it before the start.
+    #[serde(default)]
+    pub calibration: Option<Said>,
 }
 
 /// What of the host bears on what is measured.
@@ -149,6 +153,8 @@ pub struct Asked<'a> {
     pub plan: &'a [PlannedTrial],
     /// What was said before the start.
     pub notes: &'a [String],
+    /// What the last calibration says of it.
+    pub calibration: Option<&'a Said>,
     /// What [`super::place::on_device`] says of where the record lies.
     pub on_device: Option<&'a str>,
     /// The moment of the start, in words: with a time zone, so it comes from outside.
@@ -180,6 +186,7 @@ impl Manifest {
             plan: asked.plan.to_vec(),
             on_device: asked.on_device.map(str::to_owned),
             notes: asked.notes.to_vec(),
+            calibration: asked.calibration.cloned(),
         }
     }
 
@@ -218,7 +225,9 @@ impl HostRecord {
     }
 }
 
-fn boot_id(root: &SysRoot) -> Option<String> {
+/// Which boot it is; None where the kernel does not say.
+#[must_use]
+pub fn boot_id(root: &SysRoot) -> Option<String> {
     attr::read_opt(&root.proc("sys/kernel/random/boot_id"))
 }
 

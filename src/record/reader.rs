@@ -148,7 +148,7 @@ fn lines<T>(
 }
 
 /// The same with every text cleaned.
-fn cleaned(value: Value) -> Value {
+pub(super) fn cleaned(value: Value) -> Value {
     match value {
         Value::String(s) => Value::String(clean(s.as_bytes())),
         Value::Array(items) => Value::Array(items.into_iter().map(cleaned).collect()),

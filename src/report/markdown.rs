@@ -45,6 +45,9 @@ impl Report<'_> {
                 "Its end is not in this record: what follows was judged from the trials that are, by the last look there was.",
             );
         }
+        if let Some(said) = m.calibration.as_ref().filter(|c| c.loud()) {
+            line(out, &format!("**{}**", text(&said.text)));
+        }
         if !r.cut_off() {
             line(out, &self.ending());
         }

@@ -67,6 +67,6 @@ impl<'a> Report<'a> {
     /// The command line that asks the same again, from the same seed.
     #[must_use]
     pub fn command(&self) -> String {
-        repeat::command(&self.record.manifest.design)
+        repeat::command(&self.record.manifest.design, &self.record.manifest.command)
     }
 }

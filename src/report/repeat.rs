@@ -1,56 +1,85 @@
 //! The command line of a design.
 
-use crate::experiment::design::{Blocks, Design, Isolation};
+use std::time::Duration;
 
-/// `blktune ab ...`, every word as a shell takes it. What has a default is said all the same: defaults may change.
-pub(super) fn command(d: &Design) -> String {
-    let mut words: Vec<String> = ["blktune", "ab"].map(str::to_owned).to_vec();
-    let mut say = |words_: &[&str]| words.extend(words_.iter().map(|w| quoted(w)));
-    say(&[&d.device]);
+use crate::experiment::design::{Blocks, Design, Isolation};
+use crate::experiment::limits;
+
+/// `blktune ab ...`, every word as a shell takes it. What has a default is said all the same: defaults may change. What was
+/// asked on a sandbox is asked on a new one, since its device is gone.
+pub(super) fn command(d: &Design, asked: &[String]) -> String {
+    let mut words = Words(["blktune", "ab"].map(str::to_owned).to_vec());
+    match asked.iter().find(|w| *w == "--sandbox" || w.starts_with("--sandbox=")) {
+        Some(sandbox) => words.bare(sandbox),
+        None => words.bare(&d.device),
+    }
     for factor in &d.factors {
-        say(&["--factor", &format!("{}={}", factor.name, factor.levels.join(","))]);
+        words.flag("--factor", &format!("{}={}", factor.name, factor.levels.join(",")));
     }
     if d.factors.len() > 1 && d.cells.len() == 2 {
-        say(&["--together"]);
+        words.bare("--together");
     }
-    say(&["--job", &d.workload.preset]);
+    words.flag("--job", &d.workload.preset);
     for set in &d.workload.set {
-        say(&["--set", set]);
+        words.flag("--set", set);
     }
     if let Some(target) = &d.target {
-        say(&["--target", &target.to_string_lossy()]);
+        words.flag("--target", &target.to_string_lossy());
     }
-    say(&["--metric", d.metric.word(), "--margin", &format!("{}%", trimmed(d.margin * 100.0))]);
+    words.flag("--metric", d.metric.word());
+    let margin = limits::percentage(d.margin).unwrap_or_else(|| format!("{}%", d.margin * 100.0));
+    words.flag("--margin", &margin);
     for (flag, time) in [("--trial", d.trial), ("--ramp", d.ramp), ("--settle", d.settle)] {
-        say(&[flag, &format!("{}ms", time.as_millis())]);
+        words.flag(flag, &exact(time));
     }
     if d.calibration {
-        say(&["--calibrate"]);
+        words.bare("--calibrate");
     } else {
         match d.blocks {
-            Blocks::Fixed(n) => say(&["--blocks", &n.to_string()]),
-            Blocks::Adaptive => say(&["--blocks", "auto"]),
+            Blocks::Fixed(n) => words.flag("--blocks", &n.to_string()),
+            Blocks::Adaptive => words.flag("--blocks", "auto"),
         }
     }
     if !d.lead_ins {
-        say(&["--no-lead-in"]);
+        words.bare("--no-lead-in");
     }
     match d.isolation {
         Isolation::Isolated => {}
-        Isolation::SideEffects => say(&["--side-effects"]),
-        Isolation::Sequence => say(&["--side-effects=sequence"]),
+        Isolation::SideEffects => words.bare("--side-effects"),
+        Isolation::Sequence => words.bare("--side-effects=sequence"),
     }
     if d.control {
-        say(&["--control"]);
+        words.bare("--control");
     }
-    say(&["--seed", &d.seed.to_string()]);
-    words.join(" ")
+    words.flag("--seed", &d.seed.to_string());
+    words.0.join(" ")
 }
 
-/// Without the digits that binary fractions add: 0.07 * 100 is 7.000000000000001.
-fn trimmed(v: f64) -> String {
-    let text = format!("{v:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+struct Words(Vec<String>);
+
+impl Words {
+    fn bare(&mut self, word: &str) {
+        self.0.push(quoted(word));
+    }
+
+    fn flag(&mut self, flag: &str, value: &str) {
+        // A value that looks like a flag is told from one by the sign of equality alone.
+        if value.starts_with('-') {
+            self.bare(&format!("{flag}={value}"));
+        } else {
+            self.bare(flag);
+            self.bare(value);
+        }
+    }
+}
+
+/// A time to the nanosecond, in the unit that needs the fewest digits.
+fn exact(time: Duration) -> String {
+    match time.subsec_nanos() {
+        0 => format!("{}s", time.as_secs()),
+        n if n % 1_000_000 == 0 => format!("{}ms", time.as_millis()),
+        n => format!("{}.{n:09}s", time.as_secs()),
+    }
 }
 
 fn quoted(word: &str) -> String {

@@ -1,6 +1,7 @@
 //! Conducts an experiment on a real device, for the command line and for the screen alike: from what was asked to what
 //! follows, with its record, and with all settings back however it ends.
 
+mod calibrated;
 mod error;
 mod record;
 mod target;
@@ -8,14 +9,16 @@ mod target;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use self::calibrated::calibrated;
 pub use self::error::BeginError;
 pub use self::record::{RecordAt, manifest};
-pub use self::target::{jobs_of_all, weaknesses};
+pub use self::target::{jobs_of_all, no_place, weaknesses};
 
 use super::kernel_bench::KernelBench;
 use crate::clock::{Clock, SystemClock};
 use crate::experiment::analysis::{self, Analysis};
 use crate::experiment::asked::Designed;
+use crate::experiment::calibration::Said;
 use crate::experiment::conductor::Conductor;
 use crate::experiment::design::FactorKind;
 use crate::experiment::drive;
@@ -28,6 +31,7 @@ use crate::experiment::weak::Weak;
 use crate::record::RecordError;
 use crate::record::writer::Writer;
 use crate::sys::device::DeviceId;
+use crate::sys::device_lock::DeviceLock;
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
 use crate::sys::root::SysRoot;
@@ -35,6 +39,7 @@ use crate::trial::foreign;
 use crate::tuning::control::SysfsQueue;
 use crate::tuning::journal::Journal;
 use crate::workload::live::Progress;
+use crate::workload::target::Target;
 
 /// An experiment that is to be conducted.
 #[derive(Clone, Debug)]
@@ -51,8 +56,12 @@ pub struct Prepared {
     pub plan: Vec<PlannedTrial>,
     /// Trials that were run before, of an experiment that goes on.
     pub done: Vec<Trial>,
+    /// The device was made for this experiment (`--sandbox`), so its trials may write to it.
+    pub sandbox: bool,
     /// Start beside other people's I/O.
     pub busy_ok: bool,
+    /// Start with a margin below what the machine can show.
+    pub margin_ok: bool,
     /// The words of the command line, without the program's name, for the record.
     pub command: Vec<String>,
     /// Where the record is kept.
@@ -103,12 +112,14 @@ pub struct Ended {
     pub weak: Vec<Weak>,
     /// What else is to be known, in sentences.
     pub notes: Vec<String>,
+    /// What the last calibration said of it; None without one.
+    pub calibration: Option<Said>,
     /// Where the record is; None if none was kept.
     pub record: Option<PathBuf>,
 }
 
 /// Conducts it to its end, or until `stop` is set: then what was measured is kept, and judged by the last look. Settings are
-/// back before anything is reckoned.
+/// back before anything is reckoned. `made` is what the trials may write to, made for them and under guard.
 ///
 /// # Errors
 /// It could not begin.
@@ -116,6 +127,7 @@ pub fn conduct(
     root: &SysRoot,
     journal: &Journal,
     prepared: &Prepared,
+    made: Option<Target>,
     audience: &dyn Audience,
     stop: &AtomicBool,
 ) -> Result<Ended, BeginError> {
@@ -128,23 +140,31 @@ pub fn conduct(
     {
         return Err(BeginError::NoRights(id.name.clone(), why));
     }
+    let calibration = calibrated(root, prepared);
+    if let Some(why) = calibration.as_ref().and_then(|c| c.refusal.clone()).filter(|_| !prepared.margin_ok) {
+        return Err(BeginError::Margin(why));
+    }
     let began = SystemClock.boot();
-    let target = target::open(root, design, &prepared.row, stop, &|p| audience.progress(p))?;
+    // Before anything is waited for: who comes second is told at once. A device that is written to has its guard's lock.
+    let guarded = made.as_ref().is_some_and(|t| t.guard().is_some());
+    let lock = if guarded { None } else { Some(DeviceLock::take(&id.name, stop)?) };
+    let target = target::open(root, prepared, made, stop, &|p| audience.progress(p))?;
     let weak = target::weaknesses(root, design, &id.name, &prepared.state, Some(&target))?;
     let others = foreign::look(root, &id.name, stop);
     if let (Some(busy), false) = (&others, prepared.busy_ok) {
         return Err(BeginError::Busy(busy.clone()));
     }
-    let mut bench = KernelBench::open(root, journal, id, target, others, stop)?;
+    let mut bench = KernelBench::open(root, journal, id, lock, target, others);
     if audience.wants_progress() {
         bench = bench.telling(Box::new(|p| audience.progress(p)));
     }
-    let mut notes: Vec<String> = prepared.designed.merged.clone();
+    let mut notes: Vec<String> = calibration.iter().map(|c| c.text.clone()).collect();
+    notes.extend(prepared.designed.merged.iter().cloned());
     notes.extend(
         (prepared.designed.greyed.iter())
             .map(|why| format!("a control: these cells should make no difference: {why}")),
     );
-    let mut record = match record::start(root, prepared, &notes) {
+    let mut record = match record::start(root, prepared, &notes, calibration.as_ref()) {
         Ok(record) => Some(record),
         Err(trouble) if !matches!(prepared.record, RecordAt::New(_)) => {
             return Err(BeginError::NoRecord(trouble));
@@ -156,7 +176,7 @@ pub fn conduct(
     };
     let dir = record.as_ref().map(|r| r.dir().to_path_buf());
     audience.began(&Beginning {
-        found: bench.start().clone(),
+        found: bench.found().settings,
         record: dir.clone(),
         weak: weak.clone(),
         notes: notes.clone(),
@@ -175,7 +195,8 @@ pub fn conduct(
             audience.block_done(&|| so_far.analysis());
         }
     };
-    let mut conductor = Conductor::resume(design.clone(), bench.start().clone(), prepared.done.clone());
+    let found = bench.found();
+    let mut conductor = Conductor::resume(design.clone(), found.clone(), prepared.done.clone());
     let done = drive::conduct(&mut conductor, &mut bench, &SystemClock, stop, &mut hear);
     let (mut not_restored, said) = bench.close(stop.load(Ordering::Relaxed));
     not_restored.extend(done.not_restored);
@@ -190,8 +211,10 @@ pub fn conduct(
         not_restored,
         weak,
         notes,
+        calibration,
         record: dir,
     };
+    ended.notes.extend(calibrated::keep(root, prepared, &found.settings, &ended));
     if let Some(record) = record
         && let Err(e) = record.finish(&record::summary(&ended, SystemClock.boot().since(began)))
     {

@@ -53,7 +53,7 @@ impl Experimenter {
         let follower = Follower { device: device.clone(), to: events.clone() };
         thread::spawn("experiment", events, move || {
             let prepared = prepare(&root, order, state);
-            let result = experiment::conduct(&root, &journal, &prepared, &follower, &asked);
+            let result = experiment::conduct(&root, &journal, &prepared, None, &follower, &asked);
             let result = result.map(|e| Box::new(end(e))).map_err(not_begun);
             ended.store(true, Ordering::SeqCst);
             // Whoever leaves waits for it, whether or not the loop still listens.
@@ -136,7 +136,9 @@ fn prepare(root: &SysRoot, order: ExperimentOrder, state: Option<PathBuf>) -> Pr
         row,
         designed,
         done: Vec::new(),
+        sandbox: false,
         busy_ok,
+        margin_ok: false,
         command,
         record: RecordAt::New(state),
     }

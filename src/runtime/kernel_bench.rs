@@ -5,11 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
-use crate::experiment::bench::{Bench, BenchError, Measured};
+use crate::experiment::bench::{Bench, BenchError, Found, Measured};
 use crate::experiment::measured::{Around, measured_of};
+use crate::experiment::passage::Below;
 use crate::sys::attr;
 use crate::sys::device::DeviceId;
-use crate::sys::device_lock::{DeviceLock, LockError};
+use crate::sys::device_lock::DeviceLock;
 use crate::sys::inventory;
 use crate::sys::memory::Unwritten;
 use crate::sys::queue::QueueState;
@@ -22,7 +23,7 @@ use crate::tuning::control::{QueueControl as _, SysfsQueue};
 use crate::tuning::held_queue::HeldQueue;
 use crate::tuning::journal::Journal;
 use crate::tuning::restore::{End, PutBack};
-use crate::units::{Bytes, Nanos, Sectors};
+use crate::units::{Bytes, Kib, Nanos, Sectors};
 use crate::workload::job::Job;
 use crate::workload::live::Progress;
 use crate::workload::outcome::RunError;
@@ -48,32 +49,31 @@ pub struct KernelBench<'a> {
     id: DeviceId,
     held: HeldQueue<SysfsQueue>,
     /// Behind it, so that dropped in this order it lets udev see the device when everything is back.
-    lock: DeviceLock,
+    lock: Option<DeviceLock>,
     target: Target,
     others: Option<Foreign>,
     at_start: Unwritten,
+    size_at_start: Option<Bytes>,
     tell: Option<Tell<'a>>,
     said: Vec<String>,
 }
 
 impl<'a> KernelBench<'a> {
-    /// Locks the device's node and takes its queue as it reads now for the beginning. `others` is what others did on the
-    /// device before, if anything: a trial then ends when they wait too long. Nothing is written.
-    ///
-    /// # Errors
-    /// Another program has the node locked.
+    /// Takes the queue as it reads now for the beginning. `lock` is that of the device's node; None where the target's guard
+    /// has it. `others` is what others did on the device before, if anything: a trial then ends when they wait too long.
+    /// Nothing is written.
+    #[must_use]
     pub fn open(
         root: &SysRoot,
         journal: &Journal,
         id: &DeviceId,
+        lock: Option<DeviceLock>,
         target: Target,
         others: Option<Foreign>,
-        stop: &AtomicBool,
-    ) -> Result<Self, LockError> {
-        let lock = DeviceLock::take(&id.name, stop)?;
+    ) -> Self {
         let queue = SysfsQueue::new(root.clone(), id.clone());
         let now = SystemClock.wall().0 / Nanos::SECOND.0;
-        Ok(Self {
+        Self {
             root: root.clone(),
             id: id.clone(),
             held: HeldQueue::begin(journal, queue, id, now),
@@ -81,9 +81,10 @@ impl<'a> KernelBench<'a> {
             target,
             others,
             at_start: Unwritten::read(root),
+            size_at_start: size(root, id),
             tell: None,
             said: Vec::new(),
-        })
+        }
     }
 
     /// Has progress told, about ten times a second while a trial runs.
@@ -93,10 +94,10 @@ impl<'a> KernelBench<'a> {
         self
     }
 
-    /// The queue at the beginning.
+    /// The device and its queue at the beginning.
     #[must_use]
-    pub fn start(&self) -> &QueueState {
-        self.held.start()
+    pub fn found(&self) -> Found {
+        Found { settings: self.held.start().clone(), id: Some(self.id.clone()), size: self.size_at_start }
     }
 
     /// What there was to say meanwhile that is no error: notes that were not made, settings of others that were left
@@ -120,7 +121,9 @@ impl<'a> KernelBench<'a> {
         if at_once {
             return (not_restored, said);
         }
-        lock.give_up(&root);
+        if let Some(lock) = lock {
+            lock.give_up(&root);
+        }
         let now = SysfsQueue::new(root, id.clone()).read();
         if !back.attributes.is_empty() && !now.attributes.is_empty() {
             said.extend(back.differences(&now).into_iter().map(|(name, was, is)| {
@@ -148,10 +151,6 @@ impl<'a> KernelBench<'a> {
     fn in_flight(&self) -> Option<u64> {
         let text = attr::read_opt(&self.root.block(&self.id.name).join("inflight"))?;
         text.split_ascii_whitespace().map(|n| n.parse::<u64>().ok()).sum()
-    }
-
-    fn size(&self) -> Option<Bytes> {
-        attr::read_u64(&self.root.block(&self.id.name).join("size")).map(|n| Sectors(n).bytes())
     }
 
     fn take(&mut self, applied: Applied) -> Result<QueueState, BenchError> {
@@ -186,6 +185,10 @@ impl<'a> KernelBench<'a> {
             | RunError::Unsafe(_) => BenchError::Broken(e.to_string()),
         }
     }
+}
+
+fn size(root: &SysRoot, id: &DeviceId) -> Option<Bytes> {
+    attr::read_u64(&root.block(&id.name).join("size")).map(|n| Sectors(n).bytes())
 }
 
 impl Bench for KernelBench<'_> {
@@ -259,6 +262,8 @@ impl Bench for KernelBench<'_> {
     fn measure(&mut self, jobs: &[Job], stop: &AtomicBool) -> Result<Measured, BenchError> {
         let (boot, awake) = (SystemClock.boot(), SystemClock.monotonic());
         let before = self.held.read();
+        #[cfg(debug_assertions)]
+        crate::sys::fault::due(&format!("trial-{}", before.effective("scheduler").unwrap_or_default()));
         let result = {
             let mut tell = self.tell.as_mut().map(|tell| move |p: Progress| tell(&p));
             let tell = tell.as_mut().map(|t| t as &mut dyn FnMut(Progress));
@@ -270,11 +275,13 @@ impl Bench for KernelBench<'_> {
             return Err(result.stopped_for.map_or(BenchError::Stopped, BenchError::Broken));
         }
         let (boot, awake) = (SystemClock.boot().since(boot), SystemClock.monotonic().since(awake));
+        let read_ahead = before.number("read_ahead_kb").map_or(Bytes(0), |kib| Kib(kib).sectors().bytes());
         let around = Around {
             settings: (before, after),
             id: inventory::identify(&self.root, &self.id.name),
-            size: self.size(),
+            size: size(&self.root, &self.id),
             asleep_s: boot.since(awake).seconds(),
+            below: Below { read_ahead, shared: self.others.is_some() },
         };
         Ok(measured_of(&result, around))
     }

@@ -1,5 +1,6 @@
 //! Faults on purpose, for the tests of how the program ends. Debug builds only: `BLKTUNE_FAULT=panic:THREAD` makes the
-//! named thread panic, `abort:THREAD` makes it abort the process, a moment after the screen is up.
+//! named thread panic, `abort:THREAD` makes it abort the process, a moment after the screen is up. A trial of an experiment
+//! is called `trial-SCHEDULER` here, by the scheduler it runs under.
 
 use std::time::Duration;
 

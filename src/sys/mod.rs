@@ -10,6 +10,7 @@ pub mod diskstats;
 pub mod elsewhere;
 #[cfg(debug_assertions)]
 pub mod fault;
+pub mod file_system;
 pub mod host;
 pub mod inventory;
 pub mod kind;

@@ -3,6 +3,7 @@
 pub mod foreground;
 pub mod foreign;
 pub mod host;
+mod own_writes;
 pub mod result;
 mod warnings;
 pub mod watch;
@@ -109,6 +110,8 @@ pub fn check(root: &SysRoot, jobs: &[Job]) -> Result<(), RunError> {
     Ok(())
 }
 
+pub use window::at_edges;
+
 /// What a trial's facts say of heat or of a link that became slower, in a sentence; None if nothing.
 #[must_use]
 pub fn heat(host: &HostFacts) -> Option<String> {
@@ -166,7 +169,7 @@ impl Trial<'_> {
         let iostats = before.number("iostats") != Some(0);
         let device = window.device(&outcome).filter(|counted| window::believable(counted, iostats));
         Ok(Measured {
-            others: window.others(jobs, &outcome).filter(|_| device.is_some()),
+            others: window.others(jobs, &outcome, self.target.per_sync()).filter(|_| device.is_some()),
             cpu: cpu_use(&outcome, window.cpu_shares()),
             iostats: iostats || device.is_some(),
             device,

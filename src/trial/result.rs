@@ -41,11 +41,17 @@ pub struct DeviceWindow {
 pub struct OtherIo {
     /// The whole device.
     pub device: KernelName,
+    /// All that it read, whoever asked for it.
+    pub device_read_bytes: Bytes,
+    /// All that it wrote.
+    pub device_write_bytes: Bytes,
     /// Bytes it read beyond the engine's. None where the engine's own can not be told apart, because the page cache lies
     /// between.
     pub read_bytes: Option<Bytes>,
     /// Bytes it wrote beyond the engine's.
     pub write_bytes: Option<Bytes>,
+    /// So much of what was written the target's file system may have written of its own: 0 where there is none between.
+    pub file_system_bytes: Bytes,
     /// The other processes that moved most meanwhile, on all devices of the host together: the kernel does not count
     /// them by device.
     pub processes: Vec<Mover>,

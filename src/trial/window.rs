@@ -1,5 +1,6 @@
 //! What the kernel counted at both edges of the measured window: the device, the CPUs, other processes.
 
+use super::own_writes;
 use super::result::{DeviceWindow, OtherIo};
 use super::watch::Watch;
 use crate::sys::cpu::HostTicks;
@@ -69,7 +70,12 @@ impl<'a, 'p> Window<'a, 'p> {
     }
 
     /// What others did to the whole device, other partitions included. None without a device, or if it was replaced.
-    pub(super) fn others(&self, jobs: &[Job], outcome: &RunOutcome) -> Option<OtherIo> {
+    pub(super) fn others(
+        &self,
+        jobs: &[Job],
+        outcome: &RunOutcome,
+        per_sync: Option<Bytes>,
+    ) -> Option<OtherIo> {
         let (a, b) = (self.opened.whole?, self.closed.whole?);
         let read = b.read.sectors.bytes().0.checked_sub(a.read.sectors.bytes().0)?;
         let write = b.write.sectors.bytes().0.checked_sub(a.write.sectors.bytes().0)?;
@@ -81,8 +87,11 @@ impl<'a, 'p> Window<'a, 'p> {
             |device: u64, engine: Bytes| direct.then(|| Bytes(device.saturating_sub(engine.0 + slack)));
         Some(OtherIo {
             device: self.backing?.whole.clone(),
+            device_read_bytes: Bytes(read),
+            device_write_bytes: Bytes(write),
             read_bytes: beyond(read, total.read.bytes),
             write_bytes: beyond(write, total.write.bytes),
+            file_system_bytes: own_writes::at_most(jobs, &outcome.jobs, per_sync, outcome.window.seconds()),
             processes: self.closed.accounts.most_since(self.root, &self.opened.accounts, MOVERS),
             processes_complete: self.opened.accounts.complete() && self.closed.accounts.complete(),
         })
@@ -109,7 +118,8 @@ impl<'a, 'p> Window<'a, 'p> {
 }
 
 /// What may be in flight, and so on one side of an edge only, when the window opens behind a ramp.
-pub(super) fn at_edges(jobs: &[Job]) -> u64 {
+#[must_use]
+pub fn at_edges(jobs: &[Job]) -> u64 {
     let in_flight = |j: &Job| j.bs.0 * u64::from(j.depth_in_use()) * u64::from(j.numjobs);
     if jobs.iter().any(|j| !j.ramp.is_zero()) { jobs.iter().map(in_flight).sum() } else { 0 }
 }

@@ -13,12 +13,12 @@ use crate::sys::device::DeviceId;
 #[must_use = "dropping it puts the settings back at once"]
 #[derive(Debug)]
 pub struct Held<Q: QueueControl> {
-    journal: Journal,
-    queue: Q,
-    device: DeviceId,
-    kept: Kept,
+    pub(super) journal: Journal,
+    pub(super) queue: Q,
+    pub(super) device: DeviceId,
+    pub(super) kept: Kept,
     /// Whether this guard still has to put something back.
-    armed: bool,
+    pub(super) armed: bool,
 }
 
 /// Carries out `changes` on a queue and holds them, in the name of this process. `time` is the wall clock in seconds
@@ -62,6 +62,21 @@ fn hold_on<Q: QueueControl>(
 }
 
 impl<Q: QueueControl> Held<Q> {
+    /// Nothing yet, on a queue as it reads now.
+    pub(super) fn nothing(journal: &Journal, queue: Q, device: &DeviceId) -> Self {
+        let now = queue.read();
+        let applied = Applied {
+            report: ApplyReport::default(),
+            cause: None,
+            why: None,
+            before: now.clone(),
+            after: now,
+            written: Vec::new(),
+        };
+        let kept = Kept { applied, entry: None, warning: None };
+        Held { journal: journal.clone(), queue, device: device.clone(), kept, armed: false }
+    }
+
     /// What the set came to.
     #[must_use]
     pub fn applied(&self) -> &Applied {
@@ -122,7 +137,7 @@ impl<Q: QueueControl> Held<Q> {
         self.kept.clone()
     }
 
-    fn put_back(&mut self) -> Option<PutBack> {
+    pub(super) fn put_back(&mut self) -> Option<PutBack> {
         if !std::mem::take(&mut self.armed) {
             return None;
         }

@@ -7,12 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use super::apply::{Applied, BeforeWriting, Cause, apply_known, take_back, write_bare};
+use super::apply::{Applied, BeforeWriting, Cause, apply_known, write_bare};
 use super::change::Change;
 use super::control::QueueControl;
-use super::entry::{EntryId, Mode, Moved, Owner};
+use super::entry::{Mode, Moved, Owner};
+use super::held::Held;
 use super::journal::{Intent, Journal, JournalError};
-use super::restore::{self, PutBack};
+use super::restore::PutBack;
 use super::snapshot;
 use crate::sys::device::DeviceId;
 use crate::sys::queue::QueueState;
@@ -21,38 +22,23 @@ use crate::sys::queue::QueueState;
 #[must_use = "dropping it puts the settings back at once"]
 #[derive(Debug)]
 pub struct HeldQueue<Q: QueueControl> {
-    journal: Journal,
-    queue: Q,
-    device: DeviceId,
+    /// All changes as one set: the queue before the first of them and after the last, and what is to go back. Its entry is
+    /// None as long as nothing was written.
+    all: Held<Q>,
     start: QueueState,
     /// The wall clock at the beginning, in seconds since 1970.
     time: u64,
-    /// None as long as nothing was written.
-    entry: Option<EntryId>,
     /// Settings that were written, or moved while others were.
     ours: BTreeSet<String>,
-    /// What the last change came to.
-    last: Option<Applied>,
-    /// What could not be noted, in words.
-    warning: Option<String>,
 }
 
 impl<Q: QueueControl> HeldQueue<Q> {
     /// Takes the queue as it reads now for the beginning. Nothing is written, and nothing noted before something is.
     /// `time` is the wall clock in seconds since 1970.
     pub fn begin(journal: &Journal, queue: Q, device: &DeviceId, time: u64) -> Self {
-        let start = queue.read();
-        Self {
-            journal: journal.clone(),
-            queue,
-            device: device.clone(),
-            start,
-            time,
-            entry: None,
-            ours: BTreeSet::new(),
-            last: None,
-            warning: None,
-        }
+        let all = Held::nothing(journal, queue, device);
+        let start = all.applied().before.clone();
+        Self { all, start, time, ours: BTreeSet::new() }
     }
 
     /// The queue as it was at the beginning.
@@ -64,13 +50,13 @@ impl<Q: QueueControl> HeldQueue<Q> {
     /// The device.
     #[must_use]
     pub fn device(&self) -> &DeviceId {
-        &self.device
+        &self.all.device
     }
 
     /// The queue as it reads now; empty if the device is gone.
     #[must_use]
     pub fn read(&self) -> QueueState {
-        self.queue.read()
+        self.all.queue.read()
     }
 
     /// Carries out `changes` as [`super::apply::apply`] does: all of them, or it is as it was before this call. Values of
@@ -88,56 +74,45 @@ impl<Q: QueueControl> HeldQueue<Q> {
 
     /// What could not be noted of late, in words. The settings go back all the same.
     pub fn take_warning(&mut self) -> Option<String> {
-        self.warning.take()
+        self.all.kept.warning.take()
     }
 
     /// Brings everything to the beginning and verifies that. None if there is nothing to put back. Another change may
     /// follow.
     pub fn put_back(&mut self) -> Option<PutBack> {
-        let id = self.entry.take()?;
-        let ours = std::mem::take(&mut self.ours);
-        match self.journal.entries() {
-            Ok(entries) => {
-                let entry = entries.iter().find(|e| e.id == id)?;
-                Some(restore::put_back(&self.journal, &self.queue, entry, None))
-            }
-            // The journal is out of reach, but this guard knows itself what was there at the beginning.
-            Err(e) => {
-                let mut applied = self.last.take()?;
-                applied.before = self.start.clone();
-                applied.written = ours.into_iter().collect();
-                take_back(&self.queue, &self.device.name, &mut applied, "it ended");
-                Some(PutBack::without_journal(&self.device.name, &applied, &e))
-            }
-        }
+        let done = self.all.put_back();
+        self.all.kept.entry = None;
+        self.ours.clear();
+        done
     }
 
     fn carry_out(
         &mut self,
         work: impl FnOnce(&dyn QueueControl, &DeviceId, &mut BeforeWriting<'_>) -> Applied,
     ) -> Applied {
-        let held_before = self.entry.is_some();
+        let held_before = self.all.armed;
         let (mut noted, mut held_by_other) = (false, false);
         let mut applied = {
-            let Self { journal, queue, device, start, time, entry, warning, .. } = self;
+            let Held { journal, queue, device, kept, .. } = &mut self.all;
+            let (start, time) = (&self.start, self.time);
             work(queue, device, &mut |_, planned| {
-                let answer = if let Some(id) = entry.as_ref() {
+                let answer = if let Some(id) = kept.entry.as_ref() {
                     journal.more(id, device, planned)
                 } else {
-                    *warning = snapshot::keep_first(journal, device, start)
+                    kept.warning = snapshot::keep_first(journal, device, start)
                         .err()
                         .map(|e| format!("the way back to boot: {e}"));
                     let intent = Intent {
                         device,
                         planned,
                         before: start,
-                        time: *time,
+                        time,
                         mode: Mode::Held,
                         owner: Owner::this(),
                         reverts_at: None,
                         redo_of: None,
                     };
-                    journal.intend(intent).map(|id| *entry = Some(id))
+                    journal.intend(intent).map(|id| kept.entry = Some(id))
                 };
                 held_by_other = matches!(answer, Err(JournalError::Busy { .. } | JournalError::Settled(_)));
                 noted = answer.is_ok();
@@ -150,7 +125,13 @@ impl<Q: QueueControl> HeldQueue<Q> {
         if noted {
             self.note(&applied, held_before);
         }
-        self.last = Some(applied.clone());
+        // As one set that began at the beginning: what this guard knows itself if the journal is out of reach.
+        self.all.armed = self.all.kept.entry.is_some();
+        self.all.kept.applied = Applied {
+            before: self.start.clone(),
+            written: self.ours.iter().cloned().collect(),
+            ..applied.clone()
+        };
         applied
     }
 
@@ -162,7 +143,7 @@ impl<Q: QueueControl> HeldQueue<Q> {
         if !applied.report.not_restored.is_empty() || applied.after.attributes.is_empty() {
             return;
         }
-        let Some(id) = self.entry.clone() else { return };
+        let Some(id) = self.all.kept.entry.clone() else { return };
         // The first change of an entry took itself back: nothing is held.
         let nothing = applied.report.rolled_back && !held_before;
         let all: Vec<Moved> = self
@@ -174,18 +155,13 @@ impl<Q: QueueControl> HeldQueue<Q> {
                 effective: applied.after.effective(name),
             })
             .collect();
-        let answer = self.journal.done(&id, nothing, if nothing { Vec::new() } else { all });
+        let answer = self.all.journal.done(&id, nothing, if nothing { Vec::new() } else { all });
         if nothing {
-            self.entry = None;
+            self.all.kept.entry = None;
             self.ours.clear();
         }
-        self.warning = answer.err().map(|e| e.to_string()).or(self.warning.take());
-    }
-}
-
-impl<Q: QueueControl> Drop for HeldQueue<Q> {
-    fn drop(&mut self) {
-        // The last resort, while a panic unwinds: there is nobody to tell.
-        let _ = self.put_back();
+        if let Err(e) = answer {
+            self.all.kept.warning = Some(e.to_string());
+        }
     }
 }

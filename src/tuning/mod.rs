@@ -13,7 +13,7 @@ pub mod keep;
 pub mod plan;
 mod private;
 pub mod restore;
-mod rounding;
+pub mod rounding;
 pub mod snapshot;
 pub mod undo;
 mod words;

@@ -2,7 +2,6 @@
 
 use super::catalogue::{self, is_decimal};
 use super::change::Change;
-use super::rounding;
 use crate::sys::queue::{Attribute, QueueState};
 
 /// What is wrong with the words of a set, before any device is looked at.
@@ -56,6 +55,12 @@ pub(super) const LIMITS: [&str; 9] = [
     "discard_max_bytes",
     "write_zeroes_unmap_max_bytes",
 ];
+
+/// Whether a write of this setting may raise read-ahead.
+#[must_use]
+pub fn moves_read_ahead(name: &str) -> bool {
+    LIMITS.contains(&name)
+}
 
 /// Place of a setting in the order of writing.
 ///
@@ -175,13 +180,6 @@ fn scheduler_refusal(value: &str, state: &QueueState) -> Option<String> {
         ));
     }
     None
-}
-
-/// What is most likely read after a change was written to a queue in this state, as far as that can be told before: 4 for
-/// a read-ahead of 5 KiB, `mq-deadline` for `deadline`.
-#[must_use]
-pub fn expected(change: &Change, state: &QueueState) -> String {
-    rounding::expected(change, state)
 }
 
 /// Whether a value that is read is the one that was asked for: numbers by value, words letter by letter. `deadline` is

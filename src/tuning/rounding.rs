@@ -27,9 +27,10 @@ pub(super) fn explain(change: &Change, now: &str, state: &QueueState) -> Option<
 }
 
 /// What is most likely read after `change` is written to a queue in this state, as far as that can be told before: other
-/// names, whole pages, whole blocks, ends of ranges. What only the kernel can tell (ticks of its timer, its own defaults)
-/// is as it was asked.
-pub(super) fn expected(change: &Change, state: &QueueState) -> String {
+/// names (`mq-deadline` for `deadline`), whole pages (4 for a read-ahead of 5 KiB), whole blocks, ends of ranges. What only the
+/// kernel can tell (ticks of its timer, its own defaults) is as it was asked.
+#[must_use]
+pub fn expected(change: &Change, state: &QueueState) -> String {
     let (name, asked) = (change.name.as_str(), change.requested.as_str());
     if (name == "scheduler" && asked == "deadline") || (name == "write_cache" && asked == "none") {
         return if name == "scheduler" { "mq-deadline" } else { "write through" }.to_owned();

@@ -6,6 +6,7 @@ use crate::app::actions;
 use crate::app::dialogs::back::{self, BackDialog};
 use crate::app::dialogs::changes::{ChangesDialog, DiffLine, Phase, REVERT_AFTER};
 use crate::app::dialogs::edit::EditDialog;
+use crate::app::dialogs::explain::Explanation;
 use crate::app::dialogs::leave::Choice;
 use crate::app::dialogs::{Dialog, help};
 use crate::app::layout;
@@ -14,6 +15,7 @@ use crate::app::purpose::Purpose;
 use crate::app::screens::experiment::start;
 use crate::app::screens::settings::value_with_unit;
 use crate::config::theme::Role;
+use crate::experiment::sentence;
 use crate::tuning::catalogue;
 use crate::tuning::change::{ApplyReport, Outcome};
 
@@ -40,30 +42,17 @@ pub(super) fn draw(dialog: &Dialog, model: &Model, pen: &mut Pen<'_>, area: Rect
             framed(pen, area, WIDE, &changes_title(c), &lines, &foot, c.top);
         }
         Dialog::Explain(e) => {
-            let width = usize::from(WIDE.min(area.width)).saturating_sub(4);
-            let mut lines: Vec<Line> = Vec::new();
-            for p in &e.paragraphs {
-                lines.extend(text(Role::Text, p, width));
-                lines.push(Vec::new());
-            }
-            lines.pop();
-            framed(pen, area, WIDE, &e.title, &lines, &[], 0);
+            framed(pen, area, WIDE, &e.title, &explained(e, pen.ascii, area), &[], e.top);
         }
         Dialog::Plan(p) => {
             let width = usize::from(WIDE.min(area.width)).saturating_sub(4);
-            let mut lines: Vec<Line> = Vec::new();
-            for paragraph in &p.paragraphs {
-                lines.extend(text(Role::Text, paragraph, width));
-                lines.push(Vec::new());
-            }
-            lines.pop();
             let (role, words) = match start::may_start(model) {
                 Ok(()) => (Role::Accent, format!("Enter starts it: {}", p.takes)),
                 Err(why) => (Role::Warning, why),
             };
             let mut foot = vec![Vec::new()];
             foot.extend(text(role, &words, width));
-            framed(pen, area, WIDE, &format!("Experiment on {}", p.order.row), &lines, &foot, p.top);
+            framed(pen, area, WIDE, &p.text.title, &explained(&p.text, pen.ascii, area), &foot, p.text.top);
         }
         Dialog::Edit(e) => framed(pen, area, NARROW, &e.title, &edit_lines(e, area), &[], 0),
         Dialog::Columns(c) => choosing::columns(c, pen, area),
@@ -148,6 +137,19 @@ pub(super) fn framed_within(
     if top + shown < lines.len() {
         pen.put(r.right() - 2, inner.bottom() - 1, 1, "v", Role::Muted);
     }
+}
+
+/// Paragraphs with an empty line between.
+fn explained(e: &Explanation, ascii: bool, area: Rect) -> Vec<Line> {
+    let width = usize::from(WIDE.min(area.width)).saturating_sub(4);
+    let mut lines: Vec<Line> = Vec::new();
+    for paragraph in &e.paragraphs {
+        let plain = if ascii { sentence::ascii(paragraph) } else { paragraph.clone() };
+        lines.extend(text(Role::Text, &plain, width));
+        lines.push(Vec::new());
+    }
+    lines.pop();
+    lines
 }
 
 fn text(role: Role, words: &str, width: usize) -> Vec<Line> {
@@ -350,7 +352,9 @@ fn diff(lines: &[DiffLine], model: &Model, c: &ChangesDialog, ascii: bool) -> Ve
             let unit = unit_of(&l.name, model, c);
             let from =
                 l.from.as_deref().map_or_else(|| "-".to_owned(), |v| value_with_unit(&l.name, unit, v));
-            [l.name.clone(), from, value_with_unit(&l.name, unit, &l.to)]
+            let stays = l.from.as_ref() == Some(&l.to);
+            let to = value_with_unit(&l.name, unit, &l.to);
+            [l.name.clone(), from, if stays { "stays, also if the others move it".to_owned() } else { to }]
         })
         .collect();
     let widest = |i: usize| shown.iter().map(|l| l[i].chars().count()).max().unwrap_or(0).min(28);

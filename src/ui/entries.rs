@@ -87,7 +87,7 @@ pub(super) fn scrolled(
     }
     if all > height {
         let above = heights(&entries[..top]);
-        let shown = format!("{} to {} of {all} lines ", above + 1, (above + height).min(all));
+        let shown = format!("  {} to {} of {all} lines ", above + 1, (above + height).min(all));
         pen.line_right(Rect { height: 1, ..title }, title.x + 30, &[piece(Role::Muted, shown)]);
     }
 }

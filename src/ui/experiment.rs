@@ -7,7 +7,7 @@ use crate::app::model::Model;
 use crate::app::screens::experiment::{self, Kind, Row};
 use crate::app::screens::scrolled;
 use crate::config::theme::Role;
-use crate::experiment::design::Blocks;
+use crate::experiment::design::{Blocks, Isolation};
 use crate::experiment::estimate;
 use crate::sys::name::KernelName;
 
@@ -43,7 +43,7 @@ pub(super) fn draw(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 fn draw_row(model: &Model, pen: &mut Pen<'_>, area: Rect, row: Row, here: bool) {
     let mut pieces = vec![piece(Role::Accent, if here { ">" } else { " " })];
     if let Row::Setting(name) = row {
-        setting(model, name, here, &mut pieces);
+        setting(model, name, here, area.width, &mut pieces);
     } else {
         let (name, value) = value(model, row);
         pieces.push(piece(Role::Muted, left(name, NAME)));
@@ -52,7 +52,7 @@ fn draw_row(model: &Model, pen: &mut Pen<'_>, area: Rect, row: Row, here: bool) 
     pen.line(area, &pieces);
 }
 
-fn setting(model: &Model, name: &'static str, here: bool, pieces: &mut Vec<Piece<'_>>) {
+fn setting(model: &Model, name: &'static str, here: bool, width: u16, pieces: &mut Vec<Piece<'_>>) {
     let why = experiment::offered(model).into_iter().find(|(n, _)| *n == name).and_then(|(_, why)| why);
     if let Some(why) = why {
         pieces.push(piece(Role::Disabled, format!("{}{why}", left(name, NAME))));
@@ -61,15 +61,34 @@ fn setting(model: &Model, name: &'static str, here: bool, pieces: &mut Vec<Piece
     pieces.push(piece(Role::Muted, left(name, NAME)));
     let on = model.experiment.on.get(name);
     let levels = experiment::levels(model, name);
+    let queue = experiment::entry(model).and_then(|e| e.queue.as_ref());
+    let now = queue.and_then(|q| q.effective(name));
     let cursor = model.experiment.level.min(levels.len().saturating_sub(1));
-    for (i, level) in levels.iter().enumerate() {
-        let is_on = on.is_some_and(|on| on.contains(level));
-        let role = match (here && i == cursor, is_on) {
-            (true, _) => Role::Selected,
-            (_, true) => Role::Changed,
-            _ => Role::Text,
-        };
-        pieces.push(piece(role, format!("[{}] {level}", if is_on { "x" } else { " " })));
+    let shown: Vec<(Role, String)> = levels
+        .iter()
+        .enumerate()
+        .map(|(i, level)| {
+            let is_on = on.is_some_and(|on| on.contains(level));
+            let role = match (here && i == cursor, is_on) {
+                (true, _) => Role::Selected,
+                (_, true) => Role::Changed,
+                _ => Role::Text,
+            };
+            let word = if now.as_ref() == Some(level) { " now" } else { "" };
+            (role, format!("[{}] {level}{word}", if is_on { "x" } else { " " }))
+        })
+        .collect();
+    // The level under the cursor is always in sight.
+    let room = usize::from(width).saturating_sub(NAME + 4);
+    let wide = |from: usize| {
+        shown.iter().take(cursor + 1).skip(from).map(|(_, t)| t.chars().count() + 2).sum::<usize>()
+    };
+    let first = if here { (0..=cursor).find(|from| wide(*from) <= room).unwrap_or(cursor) } else { 0 };
+    if first > 0 {
+        pieces.push(piece(Role::Muted, "< "));
+    }
+    for (role, text) in shown.into_iter().skip(first) {
+        pieces.push(piece(role, text));
         pieces.push(piece(Role::Text, "  "));
     }
 }
@@ -99,6 +118,15 @@ fn value(model: &Model, row: Row) -> (&'static str, String) {
             Blocks::Fixed(n) => ("blocks", format!("{n}, judged at the end")),
         },
         Row::LeadIns => ("lead-ins", yes(e.lead_ins)),
+        Row::Isolation => (
+            "side effects",
+            match e.isolation {
+                Isolation::Isolated => "none: every setting is brought to its value",
+                Isolation::SideEffects => "as of an echo, upon what was found",
+                Isolation::Sequence => "as of echoes, upon what the trial before left",
+            }
+            .to_owned(),
+        ),
         Row::Control => ("control", yes(e.control)),
     }
 }
@@ -122,7 +150,19 @@ fn draw_below(model: &Model, pen: &mut Pen<'_>, area: Rect) {
             }
         }
     }
-    for (y, (role, line)) in (area.y + 1..area.bottom()).zip(&lines) {
+    let last = area.bottom().saturating_sub(1);
+    let room = usize::from(last.saturating_sub(area.y + 1));
+    if lines.len() > room
+        && let Some((_, line)) = lines[..room].last_mut()
+    {
+        let tail = " (Enter: all of it)";
+        *line = format!("{}{tail}", cut(line, width.saturating_sub(tail.chars().count())));
+    }
+    for (y, (role, line)) in (area.y + 1..last).zip(&lines) {
         pen.put(area.x + 1, y, area.width, &cut(line, width), *role);
+    }
+    if let Some(row) = experiment::row(model).filter(|_| last > area.y) {
+        let about = format!("{}: {}", value(model, row).0, row.about());
+        pen.put(area.x + 1, last, area.width, &cut(&about, width), Role::Muted);
     }
 }

@@ -8,6 +8,7 @@ use crate::app::fleet::Entry;
 use crate::app::message::Level;
 use crate::app::model::{Model, STATUS_STAYS, Screen};
 use crate::app::purpose::Purpose;
+use crate::app::screens::experiment::status;
 use crate::app::screens::settings;
 use crate::config::theme::Role;
 use crate::units::Nanos;
@@ -30,7 +31,8 @@ pub(super) fn status(model: &Model, pen: &mut Pen<'_>, area: Rect) {
     let accent = |text: String| (Role::Accent, text);
     // What is being typed, then what is waited for, what was said, what is held, and the filter in force.
     let first = filtered(true).or(waiting).map(accent);
-    let Some((role, text)) = first.or(said).or(held).or_else(|| filtered(false).map(accent)) else { return };
+    let last = filtered(false).or_else(|| experiment(model)).map(accent);
+    let Some((role, text)) = first.or(said).or(held).or(last) else { return };
     let width = area.width.saturating_sub(1);
     pen.put(area.x + 1, area.y, width, &cut(&text, usize::from(width)), role);
 }
@@ -49,6 +51,14 @@ fn filter(model: &Model) -> Option<(String, bool)> {
     let esc = if hidden.is_empty() { esc.replace(", ", "   ") } else { esc.to_owned() };
     let trouble = Filter::parse(filter).trouble.map(|why| format!("   {why}")).unwrap_or_default();
     Some((format!("filter: {filter}{cursor}{hidden}{esc}{trouble}"), typing))
+}
+
+/// That an experiment goes on, on the screens that do not show it.
+fn experiment(model: &Model) -> Option<String> {
+    let course = model.course.as_ref().filter(|c| c.going() && model.screen != Screen::Experiment)?;
+    let left = status::left(course);
+    let left = if left.is_empty() { String::new() } else { format!(": {left}") };
+    Some(format!("A/B on {} goes on (4){left}", course.design().device))
 }
 
 /// The time until changes are put back: those of the device that is meant, else those that go first.
@@ -132,7 +142,7 @@ pub(super) fn keys(model: &Model, pen: &mut Pen<'_>, area: Rect) {
 
 /// Whether an action is left out of the footer while it can not be done, rather than shown as such.
 const fn seldom(id: ActionId) -> bool {
-    matches!(id, ActionId::Confirm | ActionId::Hold)
+    matches!(id, ActionId::Confirm | ActionId::Hold | ActionId::KeepCell)
 }
 
 fn able(model: &Model, action: &Action) -> bool {

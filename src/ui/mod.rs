@@ -14,6 +14,7 @@ mod messages;
 mod run;
 mod settings;
 mod text;
+mod trials;
 mod workload;
 
 use ratatui::Frame;

@@ -96,8 +96,9 @@ impl<'a> Pen<'a> {
 const fn plain(c: char) -> char {
     match c {
         '\0'..='\u{7f}' => c,
-        '…' => '~',
+        '…' | '±' => '~',
         '→' => '>',
+        '−' | '–' => '-',
         '·' => '.',
         _ => '?',
     }
@@ -228,7 +229,8 @@ fn units_kept(text: &str) -> Vec<String> {
             last.push_str(word);
             number = false;
         } else {
-            number = word.parse::<f64>().is_ok();
+            number = word.chars().any(|c| c.is_ascii_digit())
+                && word.chars().all(|c| c.is_ascii_digit() || matches!(c, '+' | '-' | '−' | '.' | '…' | '±'));
             out.push(word.to_owned());
         }
     }

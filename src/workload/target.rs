@@ -19,6 +19,7 @@ use super::polling::Polling;
 use super::priority::Priority;
 use crate::sys::attr::clean;
 use crate::sys::device::DevNum;
+use crate::sys::file_system;
 use crate::sys::inventory;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
@@ -312,6 +313,12 @@ impl Target {
                 offset: job.offset,
                 bs: job.bs,
             })
+    }
+
+    /// The most that one sync makes its file system write, besides the data; None of a device, which has none.
+    #[must_use]
+    pub fn per_sync(&self) -> Option<Bytes> {
+        (self.kind != TargetKind::Device).then(|| file_system::per_sync(&self.fd))
     }
 
     /// Whether a job may write to it: only to what was made for the run.

@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use blktune::clock::ManualClock;
 use blktune::experiment::asked::{Asked, design};
-use blktune::experiment::bench::{Bench, BenchError, Measured, Moved, Passage};
+use blktune::experiment::bench::{Bench, BenchError, Found, Measured, Moved};
 use blktune::experiment::conductor::Conductor;
-use blktune::experiment::design::Design;
+use blktune::experiment::design::{Design, Isolation};
 use blktune::experiment::drive::{Conducted, conduct};
 use blktune::experiment::event::Event;
 use blktune::experiment::metric::Metric;
+use blktune::experiment::passage::Passage;
+use blktune::experiment::schedule::order_of;
+use blktune::stats::block::Order;
 use blktune::stats::splitmix64::SplitMix64;
+use blktune::sys::device::{DevNum, DeviceId};
 use blktune::sys::name::KernelName;
 use blktune::sys::queue::QueueState;
 use blktune::tuning::apply::apply;
@@ -38,13 +42,23 @@ pub(crate) struct Nature {
     pub(crate) carry: f64,
     /// Of the very first trial.
     pub(crate) first: f64,
+    /// Of each doubling of read-ahead, from what is found.
+    pub(crate) read_ahead: f64,
 }
 
-type Spoil = Box<dyn FnMut(usize, &FakeQueue, &mut Measured) -> Result<(), BenchError>>;
+impl Nature {
+    /// Nothing moves a reading.
+    pub(crate) const SAME: Self =
+        Self { noise: 0.0, effect: 0.0, drift: 0.0, latch: 0.0, carry: 0.0, first: 0.0, read_ahead: 0.0 };
+}
+
+pub(crate) type Spoil = Box<dyn FnMut(usize, &FakeQueue, &mut Measured) -> Result<(), BenchError>>;
 
 pub(crate) struct Made {
     pub(crate) queue: FakeQueue,
     pub(crate) start: QueueState,
+    pub(crate) id: DeviceId,
+    pub(crate) size: Bytes,
     pub(crate) clock: ManualClock,
     pub(crate) spoil: Option<Spoil>,
     pub(crate) put_back: usize,
@@ -64,6 +78,14 @@ impl Made {
         Self {
             queue,
             start,
+            id: DeviceId {
+                name: vdb(),
+                devnum: Some(DevNum { major: 252, minor: 16 }),
+                diskseq: Some(7),
+                wwid: None,
+                serial: None,
+            },
+            size: Bytes(1 << 30),
             clock,
             spoil: None,
             put_back: 0,
@@ -73,6 +95,10 @@ impl Made {
             latched: false,
             after_candidate: false,
         }
+    }
+
+    pub(crate) fn found(&self) -> Found {
+        Found { settings: self.start.clone(), id: Some(self.id.clone()), size: Some(self.size) }
     }
 
     #[allow(clippy::cast_precision_loss)] // made-up figures, far below the limits of either type
@@ -86,7 +112,7 @@ impl Made {
     }
 
     fn write(&self, changes: &[Change]) -> Result<QueueState, BenchError> {
-        let done = apply(&self.queue, &KernelName::new("vdb").unwrap(), changes, &mut |_, _| Ok(()));
+        let done = apply(&self.queue, &vdb(), changes, &mut |_, _| Ok(()));
         done.why.map_or(Ok(done.after), |why| Err(BenchError::Refused(why)))
     }
 }
@@ -119,7 +145,10 @@ impl Bench for Made {
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // made-up figures, far below the limits of either type
     fn measure(&mut self, _: &[Job], _: &AtomicBool) -> Result<Measured, BenchError> {
         let before = self.queue.read();
-        let candidate = before.effective("scheduler").as_deref() == Some("bfq");
+        let reads = |name: &str, value: &str| before.effective(name).as_deref() == Some(value);
+        let candidate = reads("scheduler", "bfq") || reads("rotational", "1");
+        let doublings =
+            |state: &QueueState| (state.number("read_ahead_kb").unwrap_or_default().max(1) as f64).log2();
         self.latched |= candidate;
         let n = self.nature;
         let of = |yes: bool, share: f64| if yes { share } else { 0.0 };
@@ -128,7 +157,8 @@ impl Bench for Made {
             + of(self.latched, n.latch)
             + of(self.after_candidate, n.carry)
             + of(self.trials == 0, n.first)
-            + n.drift * self.trials as f64;
+            + n.drift * self.trials as f64
+            + n.read_ahead * (doublings(&before) - doublings(&self.start));
         let bytes_per_s = 500e6 * log.exp();
         let moved = Moved { read: Bytes((bytes_per_s * 8.0) as u64), written: Bytes(0) };
         self.clock.advance(Nanos(10 * Nanos::SECOND.0));
@@ -138,7 +168,7 @@ impl Bench for Made {
             readings: [(Metric::Throughput, bytes_per_s), (Metric::Iops, bytes_per_s / 4096.0)].into(),
             engine: moved,
             device: Some(moved),
-            passage: Passage::Direct,
+            passage: Passage::DIRECT,
             errors: 0,
             slices: vec![bytes_per_s; 80],
             engine_cpu: Some(0.4),
@@ -146,8 +176,8 @@ impl Bench for Made {
             heat: None,
             asleep_s: 0.0,
             settings: (before.clone(), before),
-            id: None,
-            size: None,
+            id: Some(self.id.clone()),
+            size: Some(self.size),
             warnings: Vec::new(),
             detail: serde_json::Value::Null,
         };
@@ -164,11 +194,15 @@ impl Bench for Made {
 
     fn put_back(&mut self) -> Vec<String> {
         self.put_back += 1;
-        let wanted: Vec<Change> = ["scheduler", "nr_requests", "read_ahead_kb"]
+        let wanted: Vec<Change> = ["rotational", "scheduler", "nr_requests", "read_ahead_kb"]
             .map(|n| Change { name: n.to_owned(), requested: self.start.effective(n).unwrap() })
             .to_vec();
         self.write(&wanted).map_or_else(|e| vec![e.to_string()], |_| Vec::new())
     }
+}
+
+fn vdb() -> KernelName {
+    KernelName::new("vdb").unwrap()
 }
 
 pub(crate) fn question(job: &str, seed: u64, change: impl FnOnce(&mut Asked)) -> Design {
@@ -178,13 +212,27 @@ pub(crate) fn question(job: &str, seed: u64, change: impl FnOnce(&mut Asked)) ->
     design(&asked, &FakeQueue::new().read()).unwrap().design
 }
 
+/// A seed whose first block is of that order.
+pub(crate) fn first_block(order: Order) -> u64 {
+    (0..64).find(|seed| order_of(*seed, 1) == order).unwrap()
+}
+
+/// A flag that by itself changes nothing, under reads for which read-ahead is everything.
+pub(crate) fn rotational(seed: u64, isolation: Isolation) -> Design {
+    question("seqread-1m", seed, |a| {
+        a.factors = vec!["rotational=0,1".to_owned()];
+        a.set = vec!["direct=false".to_owned(), "bs=4k".to_owned()];
+        a.isolation = isolation;
+    })
+}
+
 /// Conducts to the end. `stop_at` is the event, counted from 0, at which it is told to stop.
 pub(crate) fn run(
     design: Design,
     bench: &mut Made,
     stop_at: Option<usize>,
 ) -> (Conductor, Conducted, Vec<Event>) {
-    let mut conductor = Conductor::new(design, bench.start.clone());
+    let mut conductor = Conductor::new(design, bench.found());
     let (conducted, events) = go_on(&mut conductor, bench, stop_at);
     (conductor, conducted, events)
 }

@@ -17,4 +17,5 @@ mod gates;
 mod made;
 mod recorded;
 mod schedule;
+mod sequence;
 mod simulation;

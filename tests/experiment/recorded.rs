@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use blktune::experiment::analysis::{Analysis, analyse};
 use blktune::experiment::bench::BenchError;
 use blktune::experiment::conductor::Conductor;
-use blktune::experiment::design::{Blocks, Cell};
+use blktune::experiment::design::{Blocks, Cell, Isolation};
 use blktune::experiment::estimate::block_time;
 use blktune::experiment::event::{Ending, Event};
 use blktune::experiment::observation::{Measure, Observation, Question, from_trials};
@@ -16,10 +16,11 @@ use blktune::experiment::trial::Role;
 use blktune::record::reader::Record;
 use blktune::record::writer::Writer;
 use blktune::report::Report;
+use blktune::stats::block::Order;
 use proptest::prelude::*;
 
 use super::experiment_record::manifest;
-use super::made::{Made, Nature, question, run};
+use super::made::{Made, Nature, first_block, question, rotational, run};
 use super::simulation::truths;
 
 /// What is said when it ends.
@@ -73,9 +74,9 @@ fn held(conductor: &Conductor, events: &[Event]) -> Analysis {
 
 #[test]
 fn whatever_is_true_record_and_table_say_what_was_said() {
-    for (nature, seed) in truths().into_iter().zip(7..) {
+    for ((nature, asked), seed) in truths().into_iter().zip(7..) {
         let mut bench = Made::new(nature, seed);
-        let (conductor, _, events) = run(question("randread-4k", seed, |_| {}), &mut bench, None);
+        let (conductor, _, events) = run(asked(seed), &mut bench, None);
         held(&conductor, &events);
     }
 }
@@ -139,6 +140,18 @@ fn what_makes_it_invalid_and_what_is_remarked_is_in_both() {
         a.warnings.iter().any(|w| w.contains("is not known: 4 trials after the last block")),
         "{:?}",
         a.warnings
+    );
+
+    // Stopped after a sequence of bare writes carried something over.
+    let seed = first_block(Order::Abba);
+    let mut bench = Made::new(Nature { noise: 0.01, ..Nature::default() }, 1);
+    let (conductor, conducted, events) = run(rotational(seed, Isolation::Sequence), &mut bench, Some(70));
+    assert_eq!(conducted.ending, Ending::Stopped);
+    let a = held(&conductor, &events);
+    assert!(
+        a.sentence().contains("read_ahead_kb was 128 in the first trial of rotational=0"),
+        "{}",
+        a.sentence()
     );
 
     // A device that goes away.
@@ -225,7 +238,7 @@ proptest! {
         prop_assume!(cells[0].name != cells[1].name);
         let measures: Vec<Measure> = ["p99", "iops", "mean"].map(Measure::of_word).to_vec();
         let question = Question { cells, measures, margin, blocks: Blocks::Fixed(6), block_trials: Some(4), block_s, seed };
-        let told = blktune::experiment::circumstances::Circumstances { invalid: why.clone(), remarks: why.into_iter().collect(), early: None };
+        let told = blktune::experiment::circumstances::Circumstances { invalid: why.clone(), carried_over: why.clone(), remarks: why.into_iter().collect(), early: None };
         let csv = write(&question, &all, &Preamble::of(&question, &told), &[("device", "a\nblocks: auto")]).unwrap();
         let table = Table::read(csv.as_bytes(), None).map_err(|e| TestCaseError::fail(format!("{e}\n{csv}")))?;
         let read = table.question(table.preamble.margin.unwrap(), false);

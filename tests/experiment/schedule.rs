@@ -75,6 +75,10 @@ fn bare_writes_are_the_levels_alone() {
         let writes = cells.writes(Some(1), &queue.read());
         assert_eq!((writes.settled.len(), writes.bare.len()), (0, 1), "{isolation:?}");
         assert_eq!(writes.bare[0].requested, "bfq");
+        // An echo writes also what is there already; what was found is found without one.
+        let (as_found, found) = (cells.writes(Some(0), &queue.read()), cells.writes(None, &queue.read()));
+        assert_eq!(as_found.bare.iter().map(|c| &*c.requested).collect::<Vec<_>>(), ["none"]);
+        assert_eq!((found.settled.len(), found.bare.len()), (0, 0));
     }
 }
 

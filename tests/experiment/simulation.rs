@@ -7,15 +7,18 @@ use std::thread;
 
 use blktune::experiment::analysis::{Analysis, live};
 use blktune::experiment::circumstances::Circumstances;
+use blktune::experiment::design::{Design, Isolation};
 use blktune::experiment::event::Ending;
 use blktune::experiment::observation::{Question, from_trials};
 use blktune::experiment::order::Light;
 use blktune::experiment::trial::Role;
 use blktune::experiment::verdict::Verdict;
 
-use super::made::{Made, Nature, question, run};
+use super::made::{Made, Nature, question, rotational, run};
 
 const SEEDS: u64 = 400;
+/// Without a single exception.
+const SEEDS_ALL: usize = 400;
 /// Least of 400 that is found at all times: 95 %.
 const MOSTLY: usize = 380;
 /// Most of 400 where 5 % are allowed: more comes by chance once in a hundred times.
@@ -25,7 +28,15 @@ const RARELY: usize = 31;
 struct Case {
     truth: &'static str,
     nature: Nature,
+    asked: Ask,
     limits: &'static [(Outcome, Limit)],
+}
+
+/// What is asked, by the seed.
+pub(crate) type Ask = fn(u64) -> Design;
+
+fn schedulers(seed: u64) -> Design {
+    question("randread-4k", seed, |_| {})
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +44,7 @@ enum Outcome {
     Differs,
     Better,
     Equivalent,
+    Invalid,
     Latched,
     Red,
 }
@@ -43,16 +55,21 @@ enum Limit {
     Least(usize),
 }
 
-const QUIET: Nature = Nature { noise: 0.01, effect: 0.0, drift: 0.0, latch: 0.0, carry: 0.0, first: 0.0 };
+const QUIET: Nature = Nature { noise: 0.01, ..Nature::SAME };
 /// Natural logarithms of 1.05, 1.08 and 0.7.
 const FIVE: f64 = 0.048_790_164;
 const EIGHT: f64 = 0.076_961_041;
 const SLOW: f64 = -0.356_674_944;
+/// Of 1.1.
+const TEN: f64 = 0.095_310_18;
 
 fn cases() -> Vec<Case> {
     use Limit::{Least, Most};
-    use Outcome::{Better, Differs, Equivalent, Latched, Red};
-    let case = |truth, nature, limits| Case { truth, nature, limits };
+    use Outcome::{Better, Differs, Equivalent, Invalid, Latched, Red};
+    let case = |truth, nature, limits| Case { truth, nature, asked: schedulers, limits };
+    // 10 % from each doubling of read-ahead, which every write of the flag may raise.
+    let ratchet = Nature { read_ahead: TEN, ..QUIET };
+    let flag = |truth, asked, limits| Case { truth, nature: ratchet, asked, limits };
     vec![
         case(
             "the same, noise 1 %",
@@ -85,18 +102,35 @@ fn cases() -> Vec<Case> {
             Nature { carry: FIVE, ..QUIET },
             &[(Red, Least(MOSTLY)), (Differs, Most(RARELY))],
         ),
+        flag(
+            "rotational, which moves read-ahead: isolated",
+            |seed| rotational(seed, Isolation::Isolated),
+            &[(Equivalent, Least(MOSTLY)), (Differs, Most(RARELY))],
+        ),
+        flag(
+            "the same as bare writes (`--side-effects`)",
+            |seed| rotational(seed, Isolation::SideEffects),
+            &[(Better, Least(MOSTLY))],
+        ),
+        flag(
+            "the same in sequence (`--side-effects=sequence`)",
+            |seed| rotational(seed, Isolation::Sequence),
+            &[(Red, Least(SEEDS_ALL)), (Invalid, Least(SEEDS_ALL))],
+        ),
     ]
 }
 
-/// All that is tried here.
-pub(crate) fn truths() -> Vec<Nature> {
-    cases().into_iter().map(|c| c.nature).collect()
+/// All that is tried here, and what is asked of it.
+pub(crate) fn truths() -> Vec<(Nature, Ask)> {
+    cases().into_iter().map(|c| (c.nature, c.asked)).collect()
 }
 
-fn experiment(nature: Nature, seed: u64) -> Analysis {
+fn experiment(nature: Nature, design: Design, seed: u64) -> Analysis {
     let mut bench = Made::new(nature, seed);
-    let (conductor, conducted, _) = run(question("randread-4k", seed, |_| {}), &mut bench, None);
-    assert!(matches!(conducted.ending, Ending::Decided | Ending::Finished), "{seed}: {conducted:?}");
+    let (conductor, conducted, _) = run(design, &mut bench, None);
+    let sequence = conductor.design().isolation == Isolation::Sequence;
+    let whole = [Ending::Decided, Ending::Finished].contains(&conducted.ending);
+    assert!(whole || sequence && conducted.ending == Ending::Invalid, "{seed}: {conducted:?}");
     assert_eq!(conductor.trials().iter().filter(|t| t.plan.role == Role::BaselineAfter).count(), 3);
     let question = Question::of(conductor.design(), None);
     let told: Circumstances = conductor.circumstances();
@@ -109,19 +143,23 @@ fn came(a: &Analysis, outcome: Outcome) -> bool {
         Outcome::Differs => matches!(verdict, Some(Verdict::Better | Verdict::Worse)),
         Outcome::Better => verdict == Some(Verdict::Better),
         Outcome::Equivalent => verdict == Some(Verdict::Equivalent),
+        Outcome::Invalid => verdict == Some(Verdict::Invalid),
         Outcome::Latched => a.order.latched == Some(true),
         Outcome::Red => a.order.light == Light::Red,
     }
 }
 
 /// All seeds of a case, on as many threads as there are CPUs.
-fn all(nature: Nature) -> Vec<Analysis> {
+fn all(case: &Case) -> Vec<Analysis> {
+    let Case { nature, asked, .. } = *case;
     let threads = thread::available_parallelism().map_or(1, |n| n.get() as u64);
     thread::scope(|scope| {
         let parts: Vec<_> = (0..threads)
             .map(|part| {
                 let seeds = (0..SEEDS).filter(move |seed| seed % threads == part);
-                scope.spawn(move || seeds.map(|seed| experiment(nature, seed)).collect::<Vec<_>>())
+                scope.spawn(move || {
+                    seeds.map(|seed| experiment(nature, asked(seed), seed)).collect::<Vec<_>>()
+                })
             })
             .collect();
         parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
@@ -135,7 +173,7 @@ fn what_is_true_is_found_and_what_is_not_is_not() {
     );
     let mut missed = Vec::new();
     for case in cases() {
-        let found = all(case.nature);
+        let found = all(&case);
         let verdicts = |v| found.iter().filter(|a| a.primary().next().map(|c| c.verdict) == Some(v)).count();
         let count = |o| found.iter().filter(|a| came(a, o)).count();
         let blocks: usize = found.iter().map(|a| a.complete_blocks).sum();

@@ -20,6 +20,11 @@ pub struct Ab {
 impl Ab {
     /// Starts it on a device with these words behind it. Ramps and pauses are left out and trials as short as can be.
     pub fn start(device: &str, group: Option<&Path>, words: &str) -> Self {
+        Self::start_with(device, group, words, &[])
+    }
+
+    /// The same with these variables in its environment.
+    pub fn start_with(device: &str, group: Option<&Path>, words: &str, set: &[(&str, &str)]) -> Self {
         let home = tempfile::tempdir().expect("a temporary directory");
         let record = home.path().join("record");
         let mut command = match group {
@@ -34,6 +39,7 @@ impl Ab {
         command.args(["ab", device, "--trial", "3s", "--settle", "0s", "--json", "--record"]).arg(&record);
         command.args(words.split_whitespace());
         command.env("HOME", home.path()).env("XDG_STATE_HOME", home.path().join("state"));
+        command.envs(set.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().expect("the program can be started");
         Self { child, record, home }
@@ -88,6 +94,11 @@ impl Said {
         let c = &self.document["comparisons"][0];
         let verdict = c["verdict"].as_str().unwrap_or_else(|| panic!("no verdict: {}", self.stderr));
         (verdict.to_owned(), c["ratio"].as_f64().unwrap_or(f64::NAN))
+    }
+
+    /// The directory of its state, for programs after it.
+    pub fn state(&self) -> PathBuf {
+        self.home.path().join("state")
     }
 
     /// Events of that name in the record.

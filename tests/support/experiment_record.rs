@@ -148,6 +148,7 @@ pub fn manifest(model: &str) -> Manifest {
         jobs: &jobs,
         plan: &plan(),
         notes: &["One program, one pattern: other workloads may answer otherwise.".to_owned()],
+        calibration: None,
         on_device: None,
         started: "2026-12-02T10:20:00+01:00",
     };

@@ -13,7 +13,7 @@ use blktune::sys::queue::{Attribute, QueueState};
 use blktune::tuning::apply::{Applied, Cause, apply};
 use blktune::tuning::change::{Change, Outcome};
 use blktune::tuning::control::QueueControl;
-use blktune::tuning::plan;
+use blktune::tuning::rounding;
 
 /// One write that was tried.
 #[derive(Debug)]
@@ -385,7 +385,7 @@ fn what_is_told_before_a_write_is_what_three_kernels_then_read() {
         }
         let queue = Scripted::new(row, most);
         let change = Change { name: row.attr.clone(), requested: row.requested.clone() };
-        let expected = plan::expected(&change, &queue.before);
+        let expected = rounding::expected(&change, &queue.before);
         let read = queue.after.effective(&row.attr).unwrap();
         if expected == read {
             told += 1;

@@ -106,7 +106,7 @@ pub fn take_boot(model: &mut Model, device: &DeviceId, state: Result<QueueState,
         Err(why) => {
             model.say(Level::Info, why.clone());
             let title = format!("{}: back to boot", device.name);
-            Some(Dialog::Explain(Explanation { title, paragraphs: vec![why] }))
+            Some(Dialog::Explain(Explanation::new(title, vec![why])))
         }
     };
     match next {

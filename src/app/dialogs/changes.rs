@@ -38,6 +38,8 @@ pub struct ChangesDialog {
     pub purpose: Purpose,
     /// What an undo or redo would write, once that is known.
     pub steps: Vec<UndoStep>,
+    /// What has to read afterwards as it reads now, whatever the staged changes move: it is written last, if it moved.
+    pub steady: Vec<String>,
     /// After this time the changes are put back unless they are confirmed; None if they are kept.
     pub revert_after: Option<Nanos>,
     /// Where it stands.
@@ -65,7 +67,14 @@ impl ChangesDialog {
             Purpose::Apply => Phase::Ask,
             Purpose::Undo | Purpose::Redo => Phase::Looking,
         };
-        Self { device, purpose, steps: Vec::new(), revert_after: None, phase, top: 0 }
+        let steps = Vec::new();
+        Self { device, purpose, steps, steady: Vec::new(), revert_after: None, phase, top: 0 }
+    }
+
+    /// The diff of what is staged, after which these settings read as they do now.
+    #[must_use]
+    pub fn beside(device: DeviceId, steady: Vec<String>) -> Self {
+        Self { steady, ..Self::new(device, Purpose::Apply) }
     }
 
     /// Whether the changes can be written so that they are put back unless confirmed.
@@ -90,7 +99,18 @@ impl ChangesDialog {
     #[must_use]
     pub fn lines(&self, fleet: &Fleet) -> Vec<DiffLine> {
         match self.purpose {
-            Purpose::Apply => fleet.get(&self.device).map(staged_lines).unwrap_or_default(),
+            Purpose::Apply => {
+                let Some(entry) = fleet.get(&self.device) else { return Vec::new() };
+                let staged = staged_lines(entry);
+                let steady =
+                    self.steady.iter().filter(|n| !staged.is_empty() && !entry.staged.contains_key(*n));
+                let value = |name: &String| entry.queue.as_ref()?.effective(name);
+                let steady = steady.filter_map(|name| {
+                    let now = value(name)?;
+                    Some(DiffLine { name: name.clone(), from: Some(now.clone()), to: now })
+                });
+                staged.iter().cloned().chain(steady).collect()
+            }
             Purpose::Undo | Purpose::Redo => self
                 .steps
                 .iter()

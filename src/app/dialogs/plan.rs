@@ -2,24 +2,15 @@
 
 use crate::app::effect::ExperimentOrder;
 
+use super::explain::Explanation;
+
 /// The dialog.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanDialog {
     /// What Enter orders: what was shown, whatever the form says by then.
     pub order: Box<ExperimentOrder>,
-    /// What will happen, paragraph by paragraph.
-    pub paragraphs: Vec<String>,
+    /// What will happen.
+    pub text: Explanation,
     /// How long it takes, in words.
     pub takes: String,
-    /// First line shown.
-    pub top: usize,
-}
-
-impl PlanDialog {
-    /// How far it can be scrolled at most; the drawing code knows how long it really is.
-    #[must_use]
-    pub fn length(&self) -> usize {
-        // At the least width a line has some fifty characters; a paragraph ends with an empty line.
-        self.paragraphs.iter().map(|p| p.chars().count() / 50 + 2).sum()
-    }
 }

@@ -320,7 +320,7 @@ pub fn explanation(model: &Model) -> Option<Explanation> {
     if let Some((by, was)) = entry(model).and_then(|e| e.changed(&row.name)) {
         paragraphs.push(format!("It read {} at the start; {}.", with_unit(&row, &was), changed_words(by)));
     }
-    Some(Explanation { title: row.name, paragraphs })
+    Some(Explanation::new(row.name, paragraphs))
 }
 
 /// Who changed it, in words.

@@ -388,5 +388,5 @@ pub fn about_preset(model: &Model) -> Option<Explanation> {
     paragraphs.extend(w.contradiction());
     paragraphs.push(format!("{}.", sentence(&w.jobs, &target(model).1)));
     paragraphs.extend(promises(&w.jobs));
-    Some(Explanation { title: p.name.clone(), paragraphs })
+    Some(Explanation::new(p.name.clone(), paragraphs))
 }

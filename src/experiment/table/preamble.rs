@@ -96,6 +96,7 @@ impl Preamble {
                 None => return wrong(format!("{value}: it is stopped, failed or cut off")),
             },
             "invalid" => self.told.invalid = Some(value.to_owned()),
+            "carried_over" => self.told.carried_over = Some(value.to_owned()),
             "remark" => self.told.remarks.push(value.to_owned()),
             // For people, or of a later version.
             _ => {}
@@ -135,6 +136,9 @@ impl Preamble {
         }
         if let Some(why) = &self.told.invalid {
             say("invalid", why);
+        }
+        if let Some(what) = &self.told.carried_over {
+            say("carried_over", what);
         }
         for remark in &self.told.remarks {
             say("remark", remark);

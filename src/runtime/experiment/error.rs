@@ -35,6 +35,9 @@ pub enum BeginError {
     /// The jobs can not be run.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// A margin below what the machine can show, as its calibration has it.
+    #[error("{0}")]
+    Margin(String),
     /// Others use the device.
     #[error("{0}; an experiment would slow it down, and could not tell its I/O from its own")]
     Busy(Foreign),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{Ended, Prepared};
 use crate::clock::SystemClock;
 use crate::experiment::analysis::Analysis;
+use crate::experiment::calibration::Said;
 use crate::experiment::event::Ending;
 use crate::record::manifest::{Asked, Manifest};
 use crate::record::reader::Record;
@@ -30,7 +31,12 @@ pub enum RecordAt {
 }
 
 /// The record, or why there is none.
-pub(super) fn start(root: &SysRoot, prepared: &Prepared, notes: &[String]) -> Result<Writer, String> {
+pub(super) fn start(
+    root: &SysRoot,
+    prepared: &Prepared,
+    notes: &[String],
+    calibration: Option<&Said>,
+) -> Result<Writer, String> {
     let words = |e: RecordError| e.to_string();
     let dir = match &prepared.record {
         RecordAt::Resumed(dir) => {
@@ -44,7 +50,8 @@ pub(super) fn start(root: &SysRoot, prepared: &Prepared, notes: &[String]) -> Re
             place::new_place(state, &when, &prepared.device.name).map_err(words)?
         }
     };
-    Writer::create(&dir, &manifest(root, prepared, &dir, notes)?).map_err(words)
+    let manifest = Manifest { calibration: calibration.cloned(), ..manifest(root, prepared, &dir, notes)? };
+    Writer::create(&dir, &manifest).map_err(words)
 }
 
 /// What a record of this experiment begins with, as things are now.
@@ -68,6 +75,7 @@ pub fn manifest(
         jobs: jobs.first().map_or(&[], Vec::as_slice),
         plan: &prepared.plan,
         notes,
+        calibration: None,
         on_device: on_device.as_deref(),
         started: &started,
     };

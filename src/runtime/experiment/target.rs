@@ -2,7 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
+use super::Prepared;
 use super::error::BeginError;
+use crate::experiment::asked::Designed;
 use crate::experiment::cells::CellsError;
 use crate::experiment::design::Design;
 use crate::experiment::jobs::jobs_of;
@@ -29,35 +31,53 @@ pub fn jobs_of_all(design: &Design) -> Result<Vec<Vec<Job>>, CellsError> {
     (0..design.cells.len()).map(|cell| jobs_of(design, cell, 1)).collect()
 }
 
-/// Opens what the trials of all cells use: the row that was named, or the design's target. Once, so that all find the same
+/// Opens what the trials of all cells use: the row that was named, or the design's target, unless it was `made` for them. Once, so that all find the same
 /// places.
 ///
 /// # Errors
 /// What can not be read; a workload that writes, and nothing to write to.
 pub(super) fn open(
     root: &SysRoot,
-    design: &Design,
-    row: &KernelName,
+    prepared: &Prepared,
+    made: Option<Target>,
     stop: &AtomicBool,
     tell: &dyn Fn(&Progress),
 ) -> Result<Target, BeginError> {
+    let Prepared { row, designed: Designed { design, .. }, .. } = prepared;
     let jobs: Vec<Job> = jobs_of_all(design)?.concat();
     trial::check(root, &jobs)?;
     let node = SysRoot::node(row);
     let path = design.target.as_deref().unwrap_or(&node);
     let mut scratch = || scratch::make(root, path, &jobs, stop, &mut |p| tell(&p));
-    if let Some(job) = jobs.iter().find(|j| j.rw.writes())
-        && let Ok(Some(target)) = Target::open(root, path)
-        && target.kind == TargetKind::Device
-    {
-        let job = format!("{} (rw={})", job.name, job.rw.word());
-        return Err(BeginError::Writes { job, device: row.kernel() });
+    if let Some(no) = no_place(root, prepared)? {
+        return Err(no);
     }
-    let target = Named { path, armed: &|| None, own: false }.open(root, &jobs, &mut scratch)?;
+    let target = match made {
+        Some(target) => target,
+        None => Named { path, armed: &|| None, own: false }.open(root, &jobs, &mut scratch)?,
+    };
     for job in &jobs {
         target.region(job)?;
     }
     Ok(target)
+}
+
+/// That there is nothing to write to: a workload that writes, and a device.
+///
+/// # Errors
+/// The workload of a cell can not be made.
+pub fn no_place(root: &SysRoot, prepared: &Prepared) -> Result<Option<BeginError>, CellsError> {
+    let Prepared { row, designed: Designed { design, .. }, .. } = prepared;
+    let jobs = jobs_of_all(design)?.concat();
+    let Some(job) = jobs.iter().find(|j| j.rw.writes()) else { return Ok(None) };
+    let device = match &design.target {
+        None => !prepared.sandbox,
+        Some(path) => {
+            matches!(Target::open(root, path), Ok(Some(t)) if t.kind == TargetKind::Device)
+        }
+    };
+    let job = format!("{} (rw={})", job.name, job.rw.word());
+    Ok(device.then(|| BeginError::Writes { job, device: row.kernel() }))
 }
 
 /// What is weak about the workload, of any cell. `target` is None before it is opened.

@@ -73,8 +73,11 @@ impl Made {
             }),
             others: Some(OtherIo {
                 device: sda.clone(),
+                device_read_bytes: Bytes(bytes),
+                device_write_bytes: Bytes(0),
                 read_bytes: Some(Bytes(0)),
                 write_bytes: Some(Bytes(0)),
+                file_system_bytes: Bytes(0),
                 processes: Vec::new(),
                 processes_complete: true,
             }),

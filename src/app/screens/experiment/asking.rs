@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::app::model::Model;
 use crate::experiment::asked::{self, Asked, Designed};
 use crate::experiment::cells;
-use crate::experiment::design::Blocks;
+use crate::experiment::design::{Blocks, Isolation};
 use crate::experiment::limits;
 use crate::experiment::weak::{self, Surroundings, Weak};
 use crate::sys::name::KernelName;
@@ -56,6 +56,7 @@ pub fn asked(model: &Model, kind: Kind) -> Option<Asked> {
         trial: Some(Duration::from_secs(e.trial)),
         blocks: e.blocks,
         lead_ins: e.lead_ins,
+        isolation: if calibrate { Isolation::Isolated } else { e.isolation },
         control: e.control && !calibrate,
         calibrate,
         ..Asked::new(&entry.device.name().kernel(), &preset.name, e.seed)
@@ -139,6 +140,8 @@ pub fn words(asked: &Asked, row: &KernelName) -> Vec<String> {
     let switches = [
         ("--together", asked.together),
         ("--no-lead-in", !asked.lead_ins),
+        ("--side-effects", asked.isolation == Isolation::SideEffects),
+        ("--side-effects=sequence", asked.isolation == Isolation::Sequence),
         ("--control", asked.control),
         ("--calibrate", asked.calibrate),
     ];

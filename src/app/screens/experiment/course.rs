@@ -17,7 +17,7 @@ use crate::experiment::weak::Weak;
 use crate::units::Nanos;
 use crate::workload::live::{self, Progress};
 
-use super::report;
+use super::report::{self, Paper};
 
 /// Trials of a block, its lead-in not counted.
 const IN_BLOCK: usize = 4;
@@ -132,7 +132,7 @@ impl Course {
     /// Scrolls on a screen of this size.
     pub fn scroll(&mut self, by: isize, (width, height): (u16, u16), ascii: bool) {
         let room = layout::experiment(width, height, self.going()).1.height;
-        let last = furthest(&report::entries(self, width, ascii), width, room);
+        let last = furthest(&report::entries(self, Paper { width, height, ascii }), width, room);
         self.top = self.top.saturating_add_signed(by).min(last);
     }
 
@@ -202,8 +202,15 @@ impl Course {
     }
 
     /// Good trials of a role outside of blocks.
-    fn good(&self, role: Role) -> usize {
+    #[must_use]
+    pub fn good(&self, role: Role) -> usize {
         self.trials.iter().filter(|t| t.plan.role == role && !t.void()).count()
+    }
+
+    /// Good trials of the block that goes on, its lead-in included.
+    #[must_use]
+    pub fn in_block(&self) -> usize {
+        self.blocks().1
     }
 
     /// Valid blocks, and the good trials of the one that goes on, its lead-in included.

@@ -1,11 +1,11 @@
 //! The rows of the form and what keys do in them.
 
 use crate::app::model::Model;
-use crate::experiment::design::Blocks;
+use crate::experiment::design::{Blocks, Isolation};
 use crate::experiment::metric::Metric;
 use crate::sys::attr::clean;
 use crate::tuning::change::Change;
-use crate::tuning::plan;
+use crate::tuning::{plan, rounding};
 use crate::workload::assemble::assemble;
 
 use super::{entry, levels, offered};
@@ -31,12 +31,14 @@ pub enum Row {
     Blocks,
     /// Whether blocks are led in.
     LeadIns,
+    /// What a trial starts from.
+    Isolation,
     /// Whether cells that should make no difference are run.
     Control,
 }
 
 /// The rows below those of the settings.
-const STEPS: [Row; 9] = [
+const STEPS: [Row; 10] = [
     Row::Preset,
     Row::Set,
     Row::Target,
@@ -45,8 +47,11 @@ const STEPS: [Row; 9] = [
     Row::Trial,
     Row::Blocks,
     Row::LeadIns,
+    Row::Isolation,
     Row::Control,
 ];
+/// What stepping visits.
+const ISOLATIONS: [Isolation; 3] = [Isolation::Isolated, Isolation::SideEffects, Isolation::Sequence];
 /// Percentages that stepping visits.
 const MARGINS: [f64; 8] = [0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0];
 /// Seconds that stepping visits.
@@ -61,6 +66,28 @@ const BLOCKS: [Blocks; 6] = [
     Blocks::Fixed(40),
 ];
 
+impl Row {
+    /// What it is about, in a line.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Row::Setting(_) => "switch on two levels; several settings vary together",
+            Row::Preset => "what runs in every trial; the presets of screen 3",
+            Row::Set => "what is changed of the workload; e types it",
+            Row::Target => "what is read; a workload that writes needs a directory; e types it",
+            Row::Metric => "what decides, fixed before the first trial; the others are shown beside it",
+            Row::Margin => "the smallest difference that matters: below it both are called equivalent",
+            Row::Trial => "how long each trial is measured, after 2 s that are not counted",
+            Row::Blocks => "a block is four trials, two of each cell",
+            Row::LeadIns => "before each block a trial of its first cell that is thrown away",
+            Row::Isolation => {
+                "what a write moves besides: brought back before each trial, or left as an echo leaves it"
+            }
+            Row::Control => "yes: run cells that should make no difference, as a test of the machine",
+        }
+    }
+}
+
 /// The rows, from the top.
 #[must_use]
 pub fn rows(model: &Model) -> Vec<Row> {
@@ -69,7 +96,7 @@ pub fn rows(model: &Model) -> Vec<Row> {
 
 /// The row under the cursor.
 #[must_use]
-pub(super) fn row(model: &Model) -> Option<Row> {
+pub fn row(model: &Model) -> Option<Row> {
     let rows = rows(model);
     rows.get(model.experiment.row.min(rows.len().saturating_sub(1))).copied()
 }
@@ -149,7 +176,7 @@ pub fn take_text(model: &mut Model, what: &'static str, text: &str) -> Result<()
     if let Some((_, why)) = plan::refusals(std::slice::from_ref(&change), queue).into_iter().next() {
         return Err(why);
     }
-    let read = plan::expected(&change, queue);
+    let read = rounding::expected(&change, queue);
     if !levels(model, what).contains(&read) {
         model.experiment.typed.entry(what.to_owned()).or_default().push(read.clone());
     }
@@ -191,6 +218,7 @@ impl super::ExperimentScreen {
             Row::Trial => self.trial = next(&TRIALS, |t| *t == self.trial, forward),
             Row::Blocks => self.blocks = next(&BLOCKS, |b| *b == self.blocks, forward),
             Row::LeadIns => self.lead_ins = !self.lead_ins,
+            Row::Isolation => self.isolation = next(&ISOLATIONS, |i| *i == self.isolation, forward),
             Row::Control => self.control = !self.control,
             Row::Setting(_) | Row::Set | Row::Target => {}
         }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use crate::app::dialogs::Dialog;
 use crate::app::dialogs::changes::ChangesDialog;
 use crate::app::model::Model;
-use crate::app::purpose::Purpose;
-use crate::experiment::cells;
+use crate::experiment::cell_state::CellStates;
+use crate::experiment::design::FactorKind;
 use crate::experiment::verdict::Verdict;
 use crate::sys::device::DeviceId;
+use crate::tuning::change::Change;
+use crate::tuning::plan;
 
 /// Whether there is a better cell, whose settings the queue does not have.
 ///
@@ -20,17 +22,26 @@ pub fn can_keep(model: &Model) -> Result<(), String> {
 
 /// Stages the better cell and shows the diff.
 pub fn keep(model: &mut Model) {
-    let Ok((device, staged)) = better(model) else { return };
+    let Ok(better) = better(model) else { return };
+    let device = better.device;
     let Some(entry) = model.fleet.get_mut(&device) else { return };
-    let before = std::mem::replace(&mut entry.staged, staged).len();
+    let before = std::mem::replace(&mut entry.staged, better.differs).len();
     if before > 0 {
         model.hint(format!("it took the place of the {before} that were staged for {}", device.name));
     }
-    model.dialogs.push(Dialog::Changes(ChangesDialog::new(device, Purpose::Apply)));
+    model.dialogs.push(Dialog::Changes(ChangesDialog::beside(device, better.stays)));
 }
 
-/// The device, and the settings of the better cell that it does not have.
-fn better(model: &Model) -> Result<(DeviceId, BTreeMap<String, String>), String> {
+/// The better cell.
+struct Better {
+    device: DeviceId,
+    /// Its settings that the queue does not have.
+    differs: BTreeMap<String, String>,
+    /// Its settings that the queue has and that those may move: without them it would not be what was measured.
+    stays: Vec<String>,
+}
+
+fn better(model: &Model) -> Result<Better, String> {
     let nothing = || "nothing was compared".to_owned();
     let course = model.course.as_ref().ok_or_else(nothing)?;
     let end = course.ended.as_ref().and_then(|e| e.as_ref().ok()).ok_or_else(nothing)?;
@@ -39,14 +50,13 @@ fn better(model: &Model) -> Result<(DeviceId, BTreeMap<String, String>), String>
         return Err("both cells were the same".to_owned());
     }
     let verdict = end.analysis.primary().next().map(|c| c.verdict);
-    let cell = match verdict {
-        Some(Verdict::Better) => design.cells.get(1),
-        Some(Verdict::Worse) => design.cells.first(),
+    let at = match verdict {
+        Some(Verdict::Better) => 1,
+        Some(Verdict::Worse) => 0,
         _ => return Err("neither cell was found to be the better one".to_owned()),
     };
-    let cell = cell.ok_or_else(nothing)?;
-    let changes = cells::changes(&design.factors, cell);
-    if changes.is_empty() {
+    let cell = design.cells.get(at).ok_or_else(nothing)?;
+    if design.factors.iter().all(|f| f.kind == FactorKind::Workload) {
         return Err(format!("{} differs in its workload, which is no setting of the queue", cell.name));
     }
     let device = &course.order.device;
@@ -56,10 +66,21 @@ fn better(model: &Model) -> Result<(DeviceId, BTreeMap<String, String>), String>
         return Err(why.to_owned());
     }
     let Some(queue) = &entry.queue else { return Err(format!("{} is being read", device.name)) };
-    let differs = changes.into_iter().filter(|c| queue.effective(&c.name).as_ref() != Some(&c.requested));
-    let staged: BTreeMap<String, String> = differs.map(|c| (c.name, c.requested)).collect();
-    if staged.is_empty() {
+    // Trials began with all settings as they were found, and so does this.
+    let writes = CellStates::new(design, queue.clone()).writes(Some(at), queue);
+    let wanted = writes.settled.into_iter().chain(writes.bare);
+    let has = |c: &Change| {
+        queue.effective(&c.name).is_some_and(|now| plan::same_value(&c.name, &c.requested, &now))
+    };
+    let (stays, differs): (Vec<Change>, Vec<Change>) = wanted.partition(has);
+    if differs.is_empty() {
         return Err(format!("{} has the better cell's settings: {}", device.name, cell.name));
     }
-    Ok((device.clone(), staged))
+    let moved = differs.iter().any(|c| plan::moves_read_ahead(&c.name));
+    let stays = stays.into_iter().filter(|c| moved && c.name == "read_ahead_kb");
+    Ok(Better {
+        device: device.clone(),
+        differs: differs.into_iter().map(|c| (c.name, c.requested)).collect(),
+        stays: stays.map(|c| c.name).collect(),
+    })
 }

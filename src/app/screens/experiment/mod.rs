@@ -1,16 +1,19 @@
 //! Screen 4: what is to be compared, chosen among the settings of the device and the presets; the design that follows from
 //! it, and why there is none.
 
+mod about;
 mod asking;
 pub mod course;
 mod form;
 pub mod keep;
 pub mod report;
 pub mod start;
+pub mod status;
+pub mod tables;
 pub mod told;
 
 pub use asking::{Kind, asked, command, designed, weaknesses, words};
-pub use form::{Row, can_change, move_by, rows, take_text};
+pub use form::{Row, can_change, move_by, row, rows, take_text};
 
 use std::collections::BTreeMap;
 
@@ -20,7 +23,7 @@ use crate::app::dialogs::edit::{EditDialog, Purpose};
 use crate::app::effect::Effect;
 use crate::app::fleet::Entry;
 use crate::app::model::Model;
-use crate::experiment::design::Blocks;
+use crate::experiment::design::{Blocks, Isolation};
 use crate::experiment::limits;
 use crate::experiment::metric::Metric;
 use crate::stats::splitmix64::SplitMix64;
@@ -75,6 +78,8 @@ pub struct ExperimentScreen {
     pub blocks: Blocks,
     /// Each block has its lead-in.
     pub lead_ins: bool,
+    /// What a trial starts from.
+    pub isolation: Isolation,
     /// Also cells that should make no difference.
     pub control: bool,
     /// Of the order of blocks and of the workload's places; a new one for each experiment.
@@ -98,6 +103,7 @@ impl Default for ExperimentScreen {
             trial: limits::TRIAL.as_secs(),
             blocks: Blocks::Adaptive,
             lead_ins: true,
+            isolation: Isolation::Isolated,
             control: false,
             seed: 1,
         }
@@ -197,6 +203,9 @@ pub fn act(model: &mut Model, id: ActionId) -> Vec<Effect> {
         }
         ActionId::LevelNext | ActionId::LevelPrevious => form::step(model, id == ActionId::LevelNext),
         ActionId::TypeLevel => model.dialogs.extend(typed(model).map(Dialog::Edit)),
+        ActionId::AboutExperiment => {
+            model.dialogs.push(Dialog::Explain(about::about(model.course.is_some(), model.ascii)));
+        }
         ActionId::ReviewPlan => start::review(model, Kind::Levels),
         ActionId::Calibrate => start::review(model, Kind::Calibration),
         ActionId::StartExperiment => return start::start(model),

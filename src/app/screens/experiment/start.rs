@@ -1,5 +1,6 @@
 //! From the form to an experiment: the plan, whether it may start, and the order.
 
+use crate::app::dialogs::explain::Explanation;
 use crate::app::dialogs::plan::PlanDialog;
 use crate::app::dialogs::{Busied, Dialog};
 use crate::app::effect::{Effect, ExperimentOrder};
@@ -32,7 +33,8 @@ fn plan(model: &Model, kind: Kind) -> Option<PlanDialog> {
     paragraphs.push(command(&words));
     let takes = estimate::estimate(&designed.design).words();
     let order = ExperimentOrder { device, row, designed, busy_ok: false, command: words };
-    Some(PlanDialog { order: Box::new(order), paragraphs, takes, top: 0 })
+    let text = Explanation::new(format!("Experiment on {}", order.row), paragraphs);
+    Some(PlanDialog { order: Box::new(order), text, takes })
 }
 
 /// Whether the plan that is shown may start.

@@ -2,7 +2,7 @@
 
 use crate::app::dialogs::{Busied, Dialog};
 use crate::app::message::{ExperimentEnd, Level, Message, NotBegun};
-use crate::app::model::Model;
+use crate::app::model::{Model, Screen};
 use crate::experiment::event::{Ending, Event};
 
 use super::course::Course;
@@ -16,7 +16,7 @@ pub fn take(model: &mut Model, message: Message) {
             let said = worth_saying(&event).map(|(level, text)| (level, format!("{}: {text}", name(course))));
             course.take(*event);
             if let Some((level, text)) = said {
-                model.say(level, text);
+                say(model, level, text);
             }
         }
         Message::ExperimentProgress(p) => course.progress = Some(*p),
@@ -79,7 +79,16 @@ fn ended(model: &mut Model, result: Result<Box<ExperimentEnd>, NotBegun>) {
         Err(NotBegun::Stopped) => model.course = None,
         result => course.ended = Some(result),
     }
-    model.say(said.0, format!("{name}: {}", said.1));
+    say(model, said.0, format!("{name}: {}", said.1));
+}
+
+/// Says it; not in the line below where the screen shows it already.
+fn say(model: &mut Model, level: Level, text: String) {
+    let before = model.status.take();
+    model.say(level, text);
+    if model.screen == Screen::Experiment && model.course.is_some() {
+        model.status = before;
+    }
 }
 
 /// The end in one line.
