@@ -103,7 +103,10 @@ fn other_io_is_told_apart_from_the_engines_and_by_process() {
     assert!(it.name == "blktune" && it.read_bytes.0 > 0 && !it.kernel, "{it:?}");
     assert!(others.processes.iter().all(|p| p.pid != std::process::id()), "its own I/O is another's");
     let warned = r.warnings.iter().find(|w| w.contains("other I/O on")).unwrap();
-    assert!(warned.contains(&format!("blktune ({})", reader.child.id())), "{warned}");
+    // The most active ones, whoever else is at work on this host.
+    for p in others.processes.iter().take(3) {
+        assert!(warned.contains(&format!("{} ({})", p.name, p.pid)), "{warned}");
+    }
 }
 
 #[test]
