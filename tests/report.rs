@@ -95,7 +95,11 @@ fn a_report_says_all_that_the_verdict_rests_on() {
     let first: Vec<&str> = text.lines().filter(|l| !l.is_empty()).take(4).collect();
     assert_eq!(first[0], "# sdx: none against mq-deadline");
     assert_eq!(first[1], format!("**{SENTENCE}**"));
-    assert!(first[2].starts_with("One experiment: it is confirmed by another one"), "{}", first[2]);
+    assert!(
+        first[2].starts_with("One experiment: nothing can confirm it, since the device has no id"),
+        "{}",
+        first[2]
+    );
     assert_eq!(first[3], "It ended after 371 s, finished: all blocks were run.");
     for part in [
         "| scheduler | setting of the queue | none, mq-deadline |",

@@ -1,7 +1,7 @@
 //! Screen 4: what is chosen is what is designed, what makes no sense says why, and a picture of each state.
 
 // A test's helper fails the test by panicking.
-#![allow(clippy::panic)]
+#![allow(clippy::panic, clippy::unwrap_used)]
 
 mod support;
 
@@ -10,6 +10,7 @@ use blktune::app::effect::{Effect, ExperimentOrder};
 use blktune::app::message::{Message, NotBegun};
 use blktune::app::screens::experiment::{self, Kind};
 use blktune::experiment::design::Isolation;
+use blktune::experiment::limits;
 use proptest::prelude::*;
 use support::model::{Screen, name, queue};
 
@@ -261,6 +262,26 @@ fn every_row_says_what_it_is_about_and_can_be_reached() {
             );
         }
     }
+}
+
+#[test]
+fn every_margin_of_the_form_is_the_very_same_in_its_command() {
+    let mut seen = std::collections::BTreeSet::new();
+    for steps in 0..12 {
+        let mut s = quiet(120, 40);
+        s.keys("gl ");
+        go_to(&mut s, "margin");
+        s.keys(&"h".repeat(12));
+        s.keys(&"l".repeat(steps));
+        s.keys("<Enter><Enter>");
+        let order = ordered(&s).unwrap_or_else(|| panic!("not started:\n{}", s.text()));
+        let said = order.command.iter().skip_while(|w| *w != "--margin").nth(1);
+        let margin = said.map_or(limits::MARGIN, |text| limits::parse_margin(text).unwrap());
+        assert!((margin - order.designed.design.margin).abs() < f64::EPSILON * margin, "{:?}", order.command);
+        assert!(said.is_none_or(|text| text.len() <= 5), "{said:?}");
+        seen.insert(said.cloned());
+    }
+    assert!(seen.len() > 4, "{seen:?}");
 }
 
 #[test]

@@ -70,16 +70,19 @@ fn finished(summary: &Summary) -> Option<&Comparison> {
     said.primary().next().filter(|c| c.verdict.decided())
 }
 
-/// That it is one experiment, and how to confirm it.
+/// That it is one experiment, and how to confirm it, if it can be.
 fn alone(m: &Manifest) -> String {
+    if !told_apart(m) {
+        return "One experiment: nothing can confirm it, since the device has no id by which it could be known again after it was \
+                started anew"
+            .to_owned();
+    }
     let d = &m.design;
     let other = (1..=64).map(|n| d.seed.wrapping_add(n)).find(|s| order_of(*s, 1) != order_of(d.seed, 1));
     let seed =
         other.map_or_else(String::new, |s| format!(" with --seed {s}, which begins with the other cell"));
-    let known =
-        if told_apart(m) { "" } else { "; this one has no id of its own, so nothing can be confirmed of it" };
     format!(
-        "One experiment: it is confirmed by another one{seed}, after the device was started anew (a reboot, its driver bound again){known}"
+        "One experiment: it is confirmed by another one{seed}, after the device was started anew (a reboot, its driver bound again)"
     )
 }
 

@@ -128,7 +128,7 @@ pub fn words(asked: &Asked, row: &KernelName) -> Vec<String> {
         say("--metric", metric.word().to_owned());
     }
     if let Some(margin) = asked.margin.filter(|m| (m - limits::MARGIN).abs() > 1e-9) {
-        say("--margin", format!("{}%", margin * 100.0));
+        say("--margin", limits::percentage(margin).unwrap_or_else(|| format!("{}%", margin * 100.0)));
     }
     if let Some(trial) = asked.trial.filter(|t| *t != limits::TRIAL) {
         say("--trial", format!("{}s", trial.as_secs()));
