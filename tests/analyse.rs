@@ -7,7 +7,7 @@
 
 mod support;
 
-use blktune::experiment::analysis::{Analysis, analyse, live};
+use blktune::experiment::analysis::{Analysis, CellFigures, analyse, live};
 use blktune::experiment::circumstances::{Circumstances, Early};
 use blktune::experiment::order::Light;
 use blktune::experiment::table::Table;
@@ -220,6 +220,29 @@ fn of_a_latency_less_is_better() {
         "{}",
         latency.sentence()
     );
+}
+
+/// Of some trials only, a cell's p99.9 could be below its p99.
+#[test]
+fn a_cell_shows_no_figure_that_some_of_its_trials_lack() {
+    let table = |lacking: Option<(usize, usize)>| {
+        let mut text = "block,position,cell,metric,value\n".to_owned();
+        for line in table(6, false, |b, i, _| 5.0 + noise(b, i, 0.1)).lines().skip(1) {
+            let f: Vec<&str> = line.split(',').collect();
+            text += &format!("{},{},{},p99,{}\n", f[0], f[1], f[2], f[3]);
+            if lacking.is_none_or(|(b, i)| (f[0], f[1]) != (&*b.to_string(), &*i.to_string())) {
+                text += &format!("{},{},{},p99_9,{}\n", f[0], f[1], f[2], f[3]);
+            }
+        }
+        text
+    };
+    let metrics = |text: &str| {
+        let of = |c: &CellFigures| c.figures.iter().map(|f| f.metric.clone()).collect::<Vec<_>>().join(" ");
+        judged(text, 0.03, false).cells.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(metrics(&table(None)), ["p99 p99_9", "p99 p99_9"]);
+    // The second trial of the third block is the candidate's.
+    assert_eq!(metrics(&table(Some((3, 2)))), ["p99 p99_9", "p99"]);
 }
 
 #[test]

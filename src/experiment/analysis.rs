@@ -25,7 +25,7 @@ pub struct CellFigures {
     pub trials: usize,
     /// All bytes over all measured time, where that is known.
     pub bytes_per_s: Option<f64>,
-    /// A figure of each metric, the primary first.
+    /// A figure of each metric that every one of these trials has, the primary first.
     pub figures: Vec<CellFigure>,
 }
 

@@ -22,7 +22,8 @@ pub(super) fn cells(
             .map(|(o, _)| o)
             .collect();
         let figure = |(m, measure): (usize, &super::observation::Measure)| {
-            let values: Vec<f64> = own.iter().filter_map(|o| o.reading(m)).collect();
+            // Of some trials only it would be of other ones than the figure beside it, and p99.9 could be below p99.
+            let values = own.iter().map(|o| o.reading(m)).collect::<Option<Vec<f64>>>()?;
             Some(CellFigure {
                 metric: measure.word.clone(),
                 mean: mean_log(&values)?.exp(),
