@@ -1,5 +1,8 @@
 //! blktune: see, change, prove and keep the block queue settings of a Linux host.
 
+// They panic where nobody reads: `cli::output` says what there is to say.
+#![cfg_attr(not(test), warn(clippy::print_stderr, clippy::print_stdout))]
+
 pub mod app;
 pub mod cli;
 pub mod clock;

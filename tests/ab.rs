@@ -122,10 +122,8 @@ fn rotational_with_what_it_moves() {
 
 /// What a calibration found is kept, and said of the next experiment with its workload on its device.
 fn calibrated_and_told() {
-    let words = "--job randread-4k --ramp 500ms";
-    // An experiment has these words already.
-    let workload = &format!("{words} --trial 3s --settle 0s");
-    experiment_and_then(&format!("--calibrate {words} --seed 7"), &|device, said| {
+    let workload = "--job randread-4k --ramp 500ms";
+    experiment_and_then(&format!("--calibrate {workload} --seed 7"), &|device, said| {
         no_winner(said);
         let kept = "kept for 7 days: experiments with this workload";
         let notes = said.document["notes"].as_array().unwrap();
@@ -133,6 +131,7 @@ fn calibrated_and_told() {
         let plan = |more: &str| -> Value {
             let out = Command::new(env!("CARGO_BIN_EXE_blktune"))
                 .args(["ab", device, "--factor", "scheduler=none,mq-deadline", "--plan", "--json"])
+                // As the experiment itself was started.
                 .args(["--trial", "3s", "--settle", "0s"])
                 .args(more.split_whitespace())
                 .env("XDG_STATE_HOME", said.state())

@@ -244,3 +244,27 @@ fn escape_sequences_of_a_device_never_reach_the_output() {
         );
     }
 }
+
+/// What is said beside the data is said to nobody then, and that is all.
+#[test]
+fn a_stderr_that_nobody_reads_changes_nothing() {
+    let (_tree, dir) = tree();
+    let shown = |nobody_reads: bool| {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_blktune"));
+        command.args(["show", "vda1", "--sysroot", &dir]).stderr(writer);
+        let mut said = String::new();
+        if nobody_reads {
+            drop(reader);
+            reader = std::io::pipe().unwrap().0;
+        }
+        let out = command.stdout(std::process::Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        // Its end of the pipe too.
+        drop(command);
+        std::io::Read::read_to_string(&mut reader, &mut said).unwrap();
+        (out.status.code(), out.stdout, said)
+    };
+    let (code, data, said) = shown(false);
+    assert!(code == Some(0) && said.contains("vda1"), "{code:?} {said}");
+    assert_eq!(shown(true), (code, data, String::new()));
+}

@@ -86,7 +86,7 @@ fn prepare(args: &AbArgs, root: &SysRoot, instead: Option<&str>) -> Result<Prepa
     };
     let device = resolve(root, typed)?;
     if let Some(note) = &device.note {
-        eprintln!("blktune: {note}");
+        output::say(format_args!("blktune: {note}"));
     }
     let state = QueueState::read(root, &device.id.name);
     let designed = args.design(&device.id.name, &state)?;
@@ -161,7 +161,7 @@ fn go_on(dir: &Path, root: &SysRoot, busy_ok: bool) -> Result<Prepared, Failure>
         )));
     }
     for said in light.iter().map(ToString::to_string).chain(record.damage.iter().cloned()) {
-        eprintln!("blktune: {said}");
+        output::say(format_args!("blktune: {said}"));
     }
     prepared.done = record.trials.into_iter().map(|(trial, _)| trial).collect();
     Ok(prepared)
@@ -213,7 +213,7 @@ impl Audience for Printer {
         self.line.borrow_mut().clear();
         let weak = beginning.weak.iter().map(|w| format!("weak: {}", w.text));
         for said in beginning.notes.iter().cloned().chain(weak) {
-            eprintln!("blktune: {said}");
+            output::say(format_args!("blktune: {said}"));
         }
     }
 

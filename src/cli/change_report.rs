@@ -100,7 +100,7 @@ fn change_line(change: &ChangeReport) -> String {
 
 /// Says that the change was made but not written down in full.
 pub(super) fn warn(what: &str) {
-    eprintln!("blktune: the journal is incomplete: {what}");
+    output::say(format_args!("blktune: the journal is incomplete: {what}"));
 }
 
 /// The journal of this boot of the host.

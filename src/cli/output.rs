@@ -1,5 +1,6 @@
-//! Data to stdout. A closed pipe (`blktune list | head -1`) is a quiet end, not an error.
+//! Data to stdout, and what is said beside it to stderr. A closed pipe (`blktune list | head -1`) is a quiet end, not an error.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -32,6 +33,12 @@ pub fn json(document: &impl Serialize) -> CommandResult {
 pub fn line(line: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     settle(writeln!(out, "{line}").and_then(|()| out.flush()))
+}
+
+/// Says a line on stderr. Where nobody reads it there is nothing more to be done: `eprintln!` would panic, and change how the
+/// program ends.
+pub fn say(line: fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn settle(result: io::Result<()>) -> Result<bool, Failure> {

@@ -124,7 +124,7 @@ fn measure(
     }
     if let Some(guard) = target.guard() {
         line.clear();
-        eprintln!("blktune: {}", guard.sentence());
+        output::say(format_args!("blktune: {}", guard.sentence()));
     }
     if let Some(sentence) = trial::foreground::sentence(jobs) {
         line.say(&sentence);

@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _, stderr};
 use std::ops::ControlFlow;
 
 use super::outcome::{CommandResult, Failure};
+use super::output;
 use crate::runtime::stop::Stop;
 use crate::sandbox::{Sandbox, SandboxError};
 use crate::units::Bytes;
@@ -34,11 +35,11 @@ pub(super) fn create(size: Option<Bytes>, stop: &Stop) -> Result<Option<Sandbox>
         let _ = write!(stderr(), "\r\x1b[K");
     }
     if let Sandbox::ScratchFile(file) = &sandbox {
-        eprintln!(
+        output::say(format_args!(
             "blktune: {}; reads can be tried on a scratch file, and `{}` gives the rest",
             file.reason(),
             with_rights()
-        );
+        ));
     }
     Ok(Some(sandbox))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::change_report::journal;
 use super::device_arg::resolve;
 use super::outcome::{CommandResult, Failure};
-use super::supervised::tell;
+use super::output;
 use super::watch_replay::{self, row_of_record};
 use super::{Cli, ColorWhen, Global, sandbox_arg};
 use crate::app::model::{Options, PresetRow};
@@ -161,13 +161,13 @@ fn show(
     let sandbox_device = sandbox.and_then(Sandbox::name).map(|n| format!("{n} "));
     let stays = |line: &&String| sandbox_device.as_ref().is_none_or(|name| !line.starts_with(name.as_str()));
     for line in left.changed.iter().filter(stays) {
-        tell(&format!("left changed: {line}"));
+        output::say(format_args!("left changed: {line}"));
     }
     for line in left.held.iter().filter(stays) {
-        tell(&format!("held: {line}"));
+        output::say(format_args!("held: {line}"));
     }
     for line in left.last.said.iter().chain(&left.last.stuck) {
-        tell(&format!("blktune: {line}"));
+        output::say(format_args!("blktune: {line}"));
     }
     if !left.last.not_restored.is_empty() {
         let what = left.last.not_restored.join("; ");

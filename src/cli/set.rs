@@ -68,7 +68,7 @@ pub fn run(args: &SetArgs, root: &SysRoot, instead: Option<&str>) -> CommandResu
     for text in devices {
         let found = resolve(root, text)?;
         if let Some(note) = found.note {
-            eprintln!("blktune: {note}");
+            output::say(format_args!("blktune: {note}"));
         }
         let id = found.id;
         if !queues.iter().any(|q| q.id().name == id.name) {
@@ -118,7 +118,7 @@ fn change(
     let journal = journal(root)?;
     snapshot::forget_gone(&journal, root);
     for words in restore::left_held(&journal) {
-        eprintln!("blktune: {words}");
+        output::say(format_args!("blktune: {words}"));
     }
     let time = SystemClock.wall().0 / 1_000_000_000;
     let keeper = until.start_keeper()?;

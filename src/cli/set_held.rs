@@ -72,7 +72,7 @@ pub(super) fn finish(
         (Until::Signal(caught), _) => {
             print(report, SCHEMA, as_json)?;
             if !as_json {
-                eprintln!("held until this is ended (Ctrl-c), then put back");
+                output::say(format_args!("held until this is ended (Ctrl-c), then put back"));
             }
             let signal = caught.borrow_mut().wait();
             release(held, signal)
@@ -81,7 +81,10 @@ pub(super) fn finish(
             let changed = held.into_iter().filter_map(|h| h.leave().entry).count();
             print(report, SCHEMA, as_json)?;
             if changed > 0 {
-                eprintln!("reverts at {} unless `blktune set --confirm`", clock_time(keeper.reverts_at));
+                output::say(format_args!(
+                    "reverts at {} unless `blktune set --confirm`",
+                    clock_time(keeper.reverts_at)
+                ));
             }
             Ok(())
         }
@@ -97,7 +100,7 @@ pub(super) fn finish(
             }
             print(report, SCHEMA, as_json)?;
             for device in changed.iter().filter(|_| !as_json) {
-                eprintln!("take it back with: blktune undo {device}");
+                output::say(format_args!("take it back with: blktune undo {device}"));
             }
             Ok(())
         }
@@ -111,7 +114,7 @@ fn release(held: Vec<Held<&SysfsQueue>>, signal: u8) -> CommandResult {
     if !failed.is_empty() {
         return Err(Failure::NotRestored(format!("could not be put back: {}", failed.join("; "))));
     }
-    eprintln!("{}", words(&done));
+    output::say(format_args!("{}", words(&done)));
     Err(Failure::Signal(signal))
 }
 

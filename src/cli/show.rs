@@ -76,7 +76,7 @@ pub fn run(args: &ShowArgs, root: &SysRoot, instead: Option<&str>) -> CommandRes
         });
     }
     if let Some(note) = &found.note {
-        eprintln!("blktune: {note}");
+        output::say(format_args!("blktune: {note}"));
     }
     output::text(&text(device, &rows))
 }

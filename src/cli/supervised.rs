@@ -1,6 +1,6 @@
 //! Commands that change settings, or hold the terminal, run under a supervisor (see [`crate::runtime::supervisor`]).
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::change_report::journal;
 use super::outcome::{CommandResult, Failure};
+use super::output;
 use crate::runtime::supervisor::{self, Ended, Supervised};
 use crate::sys::process;
 use crate::sys::root::SysRoot;
@@ -32,7 +33,7 @@ pub(super) fn run(screen: bool, root: &SysRoot, work: impl FnOnce() -> CommandRe
     let program = supervisor::supervise(screen)
         .map_err(|e| Failure::Unexpected(format!("starting the program under its supervisor: {e}")))?;
     if let Some(why) = in_words(&program) {
-        tell(&format!("blktune: {why}"));
+        output::say(format_args!("blktune: {why}"));
     }
     put_back(&program, root);
     match program.ended {
@@ -66,8 +67,8 @@ fn put_back(program: &Supervised, root: &SysRoot) {
     let Some(first) = due.first() else { return };
     let device = first.device.name.clone();
     match put_back_elsewhere(owner) {
-        Some(said) => said.lines().for_each(tell),
-        None => tell(&format!(
+        Some(said) => said.lines().for_each(|line| output::say(format_args!("{line}"))),
+        None => output::say(format_args!(
             "blktune: the settings of {device} are put back as soon as the kernel lets them; `blktune restore --dry-run` \
              says what is still to be done"
         )),
@@ -96,9 +97,4 @@ fn put_back_elsewhere(owner: Owner) -> Option<String> {
         })
         .ok()?;
     from.recv_timeout(PUT_BACK_WITHIN).ok()
-}
-
-/// To stderr; where nobody reads it there is nothing more to be done.
-pub(super) fn tell(words: &str) {
-    let _ = writeln!(std::io::stderr(), "{words}");
 }

@@ -89,7 +89,7 @@ impl Work<'_> {
     }
 
     fn nothing(&self, what: &str) -> CommandResult {
-        eprintln!("{what}");
+        output::say(format_args!("{what}"));
         if self.as_json { print(&ApplyReport::default(), SCHEMA, true) } else { Ok(()) }
     }
 

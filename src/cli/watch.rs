@@ -161,9 +161,9 @@ fn tell_where(root: &SysRoot, path: &Path, wanted: &[KernelName]) {
         return;
     }
     let names: Vec<String> = rows.iter().map(KernelName::kernel).collect();
-    eprintln!(
+    output::say(format_args!(
         "blktune: {} lies on {}, which is watched: writing the record is part of the figures",
         clean(path.as_os_str().as_encoded_bytes()),
         names.join(", ")
-    );
+    ));
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::outcome::{CommandResult, Failure};
+use super::output;
 use super::watch::{Printer, WatchArgs};
 use crate::runtime::record_reader::RecordReader;
 use crate::runtime::stop::Stop;
@@ -23,7 +24,7 @@ pub(super) fn run(args: &WatchArgs, file: &Path, interval: Option<Duration>, sto
     let mut reader = open(file)?;
     let result = print(args, file, interval, stop, &mut reader);
     for words in reader.findings().in_words() {
-        eprintln!("blktune: {}: {words}", shown(file));
+        output::say(format_args!("blktune: {}: {words}", shown(file)));
     }
     result
 }
