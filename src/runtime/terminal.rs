@@ -57,7 +57,12 @@ impl TerminalSession {
 
 impl Drop for TerminalSession {
     fn drop(&mut self) {
-        leave();
+        if held() {
+            leave();
+        } else {
+            // A frame that was under way when another thread's panic gave the terminal back has hidden the cursor again.
+            let _ = execute!(io::stdout(), crossterm::style::ResetColor, Show);
+        }
     }
 }
 
