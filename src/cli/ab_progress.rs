@@ -66,19 +66,11 @@ impl Teller {
                 self.now = format!("trial {} of {}{block}, {cell}{lead_in}: ", plan.number, self.trials);
                 None
             }
-            Event::BlockVoid { block, reason, left, .. } => {
+            Event::BlockVoid { .. } => {
                 self.trials += self.in_attempt;
-                Some(format!("block {block} is void and repeated ({left} more may be): {reason}"))
+                event.sentence()
             }
-            Event::Look { blocks, decided, last } => Some(match (decided, last) {
-                (true, _) => format!("look at {blocks} blocks: decided"),
-                (false, true) => format!("look at {blocks} blocks, the last"),
-                (false, false) => format!("look at {blocks} blocks: not decided yet"),
-            }),
-            Event::Preconditioned { rounds, steady: false } => {
-                Some(format!("not steady after {rounds} rounds of the workload; it goes on all the same"))
-            }
-            _ => None,
+            event => event.sentence(),
         }
     }
 }

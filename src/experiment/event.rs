@@ -110,3 +110,24 @@ pub enum Event {
         reason: String,
     },
 }
+
+impl Event {
+    /// The sentence of what should not pass unseen; None of everything else.
+    #[must_use]
+    pub fn sentence(&self) -> Option<String> {
+        match self {
+            Event::BlockVoid { block, reason, left, .. } => {
+                Some(format!("block {block} is void and repeated ({left} more may be): {reason}"))
+            }
+            Event::Look { blocks, decided, last } => Some(match (decided, last) {
+                (true, _) => format!("look at {blocks} blocks: decided"),
+                (false, true) => format!("look at {blocks} blocks, the last"),
+                (false, false) => format!("look at {blocks} blocks: not decided yet"),
+            }),
+            Event::Preconditioned { rounds, steady: false } => {
+                Some(format!("not steady after {rounds} rounds of the workload; it goes on all the same"))
+            }
+            _ => None,
+        }
+    }
+}

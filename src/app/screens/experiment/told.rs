@@ -31,27 +31,10 @@ fn name(course: &Course) -> String {
     format!("A/B on {}", course.design().device)
 }
 
-/// What stays among the messages.
+/// What stays among the messages. A look is as it should be; the rest is not.
 fn worth_saying(event: &Event) -> Option<(Level, String)> {
-    match event {
-        Event::BlockVoid { block, reason, left, .. } => Some((
-            Level::Warning,
-            format!("block {block} is void and repeated ({left} more may be): {reason}"),
-        )),
-        Event::Look { blocks, decided, last } => Some((
-            Level::Info,
-            match (decided, last) {
-                (true, _) => format!("look at {blocks} blocks: decided"),
-                (false, true) => format!("look at {blocks} blocks, the last"),
-                (false, false) => format!("look at {blocks} blocks: not decided yet"),
-            },
-        )),
-        Event::Preconditioned { rounds, steady: false } => Some((
-            Level::Warning,
-            format!("not steady after {rounds} rounds of the workload; it goes on all the same"),
-        )),
-        _ => None,
-    }
+    let level = if matches!(event, Event::Look { .. }) { Level::Info } else { Level::Warning };
+    event.sentence().map(|text| (level, text))
 }
 
 fn ended(model: &mut Model, result: Result<Box<ExperimentEnd>, NotBegun>) {
