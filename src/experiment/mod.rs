@@ -33,6 +33,7 @@ pub mod plan;
 pub mod schedule;
 pub mod sense;
 pub mod sentence;
+pub mod shell;
 pub mod so_far;
 pub mod table;
 pub mod trial;

@@ -39,6 +39,7 @@ impl<'a> Report<'a> {
     pub const fn judged_now(&self) -> bool {
         matches!(self.analysis, Ok(Cow::Owned(_)))
     }
+
     /// How it ended, in a sentence.
     #[must_use]
     pub fn ending(&self) -> String {

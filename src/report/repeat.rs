@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::experiment::design::{Blocks, Design, Isolation};
 use crate::experiment::limits;
+use crate::experiment::shell::quoted;
 
 /// `blktune ab ...`, every word as a shell takes it. What has a default is said all the same: defaults may change. What was
 /// asked on a sandbox is asked on a new one, since its device is gone.
@@ -79,14 +80,5 @@ fn exact(time: Duration) -> String {
         0 => format!("{}s", time.as_secs()),
         n if n % 1_000_000 == 0 => format!("{}ms", time.as_millis()),
         n => format!("{}.{n:09}s", time.as_secs()),
-    }
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:%!+@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }

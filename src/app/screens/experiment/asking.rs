@@ -9,6 +9,7 @@ use crate::experiment::asked::{self, Asked, Designed};
 use crate::experiment::cells;
 use crate::experiment::design::{Blocks, Isolation};
 use crate::experiment::limits;
+use crate::experiment::shell::quoted;
 use crate::experiment::weak::{self, Surroundings, Weak};
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
@@ -154,14 +155,4 @@ pub fn words(asked: &Asked, row: &KernelName) -> Vec<String> {
 pub fn command(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|w| quoted(w)).collect();
     format!("blktune {}", quoted.join(" "))
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=,%+:".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }
