@@ -177,7 +177,7 @@ pub fn conduct(
             None
         }
     };
-    let dir = record.as_ref().map(|r| r.dir().to_path_buf());
+    let dir = record.as_ref().map(|(r, _)| r.dir().to_path_buf());
     audience.began(&Beginning {
         found: bench.found().settings,
         record: dir.clone(),
@@ -187,7 +187,7 @@ pub fn conduct(
     let mut so_far = SoFar::new(design, prepared.done.clone());
     let mut hear = |event: &Event| {
         audience.heard(event);
-        if let Err(e) = keep(record.as_mut(), event) {
+        if let Err(e) = keep(record.as_mut().map(|(writer, _)| writer), event) {
             let said = format!("the record is not complete: {e}");
             // A full disk is full at every event.
             if !notes.contains(&said) {
@@ -219,9 +219,9 @@ pub fn conduct(
         record: dir,
     };
     ended.notes.extend(calibrated::keep(root, prepared, &found.settings, &ended));
-    if let Some(record) = record {
+    if let Some((record, manifest)) = record {
         let summary = record::summary(&ended, SystemClock.boot().since(began));
-        ended.confirmation = record::confirmation(prepared, record.dir(), &summary);
+        ended.confirmation = record::confirmation(prepared, record.dir(), &manifest, &summary);
         ended.notes.extend(ended.confirmation.iter().map(|c| c.text.clone()));
         if let Err(e) = record.finish(&summary) {
             ended.notes.push(format!("the record is not complete: {e}"));

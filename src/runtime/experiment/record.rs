@@ -44,18 +44,18 @@ impl RecordAt {
     }
 }
 
-/// The record, or why there is none.
+/// The record and what it begins with, or why there is none.
 pub(super) fn start(
     root: &SysRoot,
     prepared: &Prepared,
     notes: &[String],
     calibration: Option<&Said>,
-) -> Result<Writer, String> {
+) -> Result<(Writer, Manifest), String> {
     let words = |e: RecordError| e.to_string();
     let dir = match &prepared.record {
         RecordAt::Resumed(dir) => {
-            let record = Record::open(dir).map_err(words)?;
-            return Writer::resume(dir, &record.manifest).map_err(words);
+            let manifest = Record::open(dir).map_err(words)?.manifest;
+            return Ok((Writer::resume(dir, &manifest).map_err(words)?, manifest));
         }
         RecordAt::Named(dir) => dir.clone(),
         RecordAt::New(state) => {
@@ -65,7 +65,7 @@ pub(super) fn start(
         }
     };
     let manifest = Manifest { calibration: calibration.cloned(), ..manifest(root, prepared, &dir, notes)? };
-    Writer::create(&dir, &manifest).map_err(words)
+    Ok((Writer::create(&dir, &manifest).map_err(words)?, manifest))
 }
 
 /// What a record of this experiment begins with, as things are now.
@@ -114,10 +114,14 @@ pub(super) fn summary(ended: &Ended, took: Nanos) -> Summary {
 }
 
 /// What other records say of how it ended: those of the program's state, and those beside its own.
-pub(super) fn confirmation(prepared: &Prepared, own: &Path, summary: &Summary) -> Option<Confirmation> {
-    let manifest = Record::open(own).ok()?.manifest;
+pub(super) fn confirmation(
+    prepared: &Prepared,
+    own: &Path,
+    manifest: &Manifest,
+    summary: &Summary,
+) -> Option<Confirmation> {
     let kept = prepared.record.state().map(|state| place::records(&state));
     let beside = std::fs::canonicalize(own).ok().and_then(|p| p.parent().map(Path::to_path_buf));
     let among: Vec<PathBuf> = kept.into_iter().chain(beside).collect();
-    confirmation::of(own, &manifest, summary, &among)
+    confirmation::of(own, manifest, summary, &among)
 }
