@@ -34,7 +34,8 @@ pub fn trial_time(design: &Design) -> Duration {
 }
 
 /// Trials of a block, its lead-in included.
-const fn in_block(design: &Design) -> usize {
+#[must_use]
+pub const fn in_block(design: &Design) -> usize {
     if design.lead_ins { 5 } else { 4 }
 }
 

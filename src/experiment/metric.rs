@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::{Nanos, events, latency, mib_per_s, three_digits};
+
 /// A figure of a trial, by the word of `--metric`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,6 +50,18 @@ impl Metric {
             Metric::P999 => "p99_9",
             Metric::Max => "max",
             Metric::CpuPerGib => "cpu_per_gib",
+        }
+    }
+
+    /// A reading in words, without its unit where that is one of its own: MiB/s, s/GiB.
+    #[must_use]
+    pub fn figure(self, v: f64) -> String {
+        match self {
+            Metric::Throughput => mib_per_s(v),
+            Metric::Iops => events(v),
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+            Metric::Mean | Metric::P99 | Metric::P999 | Metric::Max => latency(Nanos(v.round() as u64)),
+            Metric::CpuPerGib => three_digits(v),
         }
     }
 

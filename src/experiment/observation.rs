@@ -9,7 +9,7 @@ use super::metric::Metric;
 use super::trial::{Role, Trial};
 
 /// Trials of a block of two cells (ABBA or BAAB), without its lead-in.
-pub(super) const TRIALS_OF_TWO: usize = 4;
+pub const TRIALS_OF_TWO: usize = 4;
 
 /// A metric by its word, and which way is good. Tables have words of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use crate::experiment::design::{Blocks, FactorKind, Isolation};
 use crate::experiment::metric::Metric;
 use crate::experiment::trial::{Role, Trial};
 use crate::experiment::verdict::Comparison;
-use crate::units::{Bytes, Nanos, events, latency, mib_per_s, three_digits};
+use crate::units::{Bytes, three_digits};
 
 impl Report<'_> {
     /// The text.
@@ -323,11 +323,9 @@ const fn role(role: Role) -> &'static str {
 /// A reading with its unit; of a metric that is not known as it is.
 fn figure(metric: &str, v: f64) -> String {
     match Metric::parse(metric) {
-        Some(Metric::Throughput) => format!("{} MiB/s", mib_per_s(v)),
-        Some(Metric::Iops) => events(v),
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
-        Some(Metric::Mean | Metric::P99 | Metric::P999 | Metric::Max) => latency(Nanos(v.round() as u64)),
-        Some(Metric::CpuPerGib) => format!("{} s/GiB", three_digits(v)),
+        Some(m @ Metric::Throughput) => format!("{} MiB/s", m.figure(v)),
+        Some(m @ Metric::CpuPerGib) => format!("{} s/GiB", m.figure(v)),
+        Some(m) => m.figure(v),
         None => three_digits(v),
     }
 }

@@ -3,9 +3,10 @@
 use ratatui::layout::Rect;
 
 use crate::app::screens::experiment::course::Course;
-use crate::app::screens::experiment::tables::{figure, head};
+use crate::app::screens::experiment::tables::head;
 use crate::config::theme::Role;
-use crate::experiment::estimate::looks_of;
+use crate::experiment::estimate::{in_block, looks_of};
+use crate::experiment::observation::TRIALS_OF_TWO;
 use crate::experiment::schedule::BASELINE_TRIALS;
 use crate::experiment::trial::{self, Trial};
 
@@ -60,7 +61,7 @@ pub(super) fn draw(course: &Course, pen: &mut Pen<'_>, area: Rect) {
         pen.put(area.x + 1, area.y + 1, area.width, "no trial was measured yet", Role::Muted);
         return;
     };
-    let labels = [figure(metric, high), figure(metric, low)];
+    let labels = [metric.figure(high), metric.figure(low)];
     let wide = labels.iter().map(|l| l.chars().count()).max().unwrap_or(0);
     let left = u16::try_from(wide).unwrap_or(0) + 2;
     let plot =
@@ -108,11 +109,10 @@ fn last_number(course: &Course) -> u32 {
         return done.max(1);
     }
     let design = course.design();
-    let in_block = 4 + usize::from(design.lead_ins);
     let far = course.far();
     let next = looks_of(design).into_iter().find(|l| *l > far.blocks).unwrap_or(far.blocks);
     let to_come = match far.to_look {
-        Some(_) => ((next - far.blocks) * in_block).saturating_sub(course.in_block()),
+        Some(_) => ((next - far.blocks) * in_block(design)).saturating_sub(course.in_block()),
         // No more blocks come.
         None => BASELINE_TRIALS.saturating_sub(course.good(trial::Role::BaselineAfter)),
     };
@@ -126,7 +126,8 @@ fn axis(course: &Course, pen: &mut Pen<'_>, plot: Rect, last: u32, column: &dyn 
     pen.put(plot.x, y, plot.width, &line.repeat(usize::from(plot.width)), Role::Border);
     // A look stands behind the last trial of its block.
     let mut blocks = 0;
-    for t in course.trials.iter().filter(|t| t.plan.position == Some(4) && !course.is_void(t)) {
+    let ends_block = |t: &Trial| t.plan.position.map(usize::from) == Some(TRIALS_OF_TWO);
+    for t in course.trials.iter().filter(|t| ends_block(t) && !course.is_void(t)) {
         blocks += 1;
         if looks_of(course.design()).contains(&blocks) {
             pen.put(column(t.plan.number), y, 1, look, Role::Accent);

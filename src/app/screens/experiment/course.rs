@@ -9,8 +9,9 @@ use crate::app::layout;
 use crate::app::message::{ExperimentBeginning, ExperimentEnd, NotBegun};
 use crate::experiment::analysis::Analysis;
 use crate::experiment::design::Design;
-use crate::experiment::estimate::{looks_of, trial_time};
+use crate::experiment::estimate::{in_block, looks_of, trial_time};
 use crate::experiment::event::{Event, Phase};
+use crate::experiment::observation::TRIALS_OF_TWO;
 use crate::experiment::schedule::{self, BASELINE_TRIALS};
 use crate::experiment::trial::{PlannedTrial, Role, Trial};
 use crate::experiment::weak::Weak;
@@ -18,9 +19,6 @@ use crate::units::Nanos;
 use crate::workload::live::{self, Progress};
 
 use super::report::{self, Paper};
-
-/// Trials of a block, its lead-in not counted.
-const IN_BLOCK: usize = 4;
 
 /// A block, or a trial outside of blocks, that is run again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -223,7 +221,7 @@ impl Course {
             }
             run += 1;
             trials += usize::from(t.plan.role == Role::Trial);
-            if trials == IN_BLOCK {
+            if trials == TRIALS_OF_TWO {
                 whole += 1;
                 (of, run) = (None, 0);
             }
@@ -264,7 +262,7 @@ impl Course {
         let looks = looks_of(design);
         let last = looks.last().copied().unwrap_or_default();
         let trials = schedule::whole(design).len();
-        let in_block = IN_BLOCK + usize::from(design.lead_ins);
+        let in_block = in_block(design);
         let (blocks, run) = self.blocks();
         let before = self.good(Role::BaselineBefore).min(BASELINE_TRIALS);
         let after = self.good(Role::BaselineAfter).min(BASELINE_TRIALS);

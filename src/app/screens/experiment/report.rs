@@ -4,8 +4,9 @@ use crate::app::entries::{Entry, text};
 use crate::app::message::ExperimentEnd;
 use crate::config::theme::Role;
 use crate::experiment::analysis::Analysis;
-
+use crate::experiment::estimate::looks_of;
 use crate::experiment::event::Ending;
+use crate::experiment::limits::CALIBRATION_BLOCKS;
 use crate::experiment::order::Light;
 use crate::experiment::sentence;
 use crate::stats::summary::deviation;
@@ -160,7 +161,7 @@ fn verdict_role(a: &Analysis) -> Role {
 fn sentence_so_far(course: &Course, a: &Analysis) -> String {
     const NO_POINT: &str = "not a decision point";
     let said = a.sentence();
-    let first = crate::experiment::estimate::looks_of(course.design()).first().copied().unwrap_or_default();
+    let first = looks_of(course.design()).first().copied().unwrap_or_default();
     let between = a.interim || a.complete_blocks < first;
     if between && !said.contains(NO_POINT) {
         return format!("{said} Between looks: {NO_POINT}.");
@@ -230,19 +231,15 @@ fn quiet(course: &Course, a: &Analysis) -> Option<Entry> {
     let d: Vec<f64> = a.primary().next()?.d.iter().copied().flatten().collect();
     let spread = deviation(&d)?;
     let floor = |blocks: usize| crate::stats::planning::margin_floor(spread, blocks).map(f64::exp_m1);
-    let (few, many) = (floor(calibration_blocks())?, floor(20)?);
+    let (few, many) = (floor(CALIBRATION_BLOCKS)?, floor(20)?);
     Some(text(
         Role::Text,
         format!(
             "Blocks of the same cell are {} apart: the smallest margin that makes sense here is {} with {} blocks, and {} with 20.",
             sentence::margin(spread.exp_m1()),
             sentence::margin(few),
-            calibration_blocks(),
+            CALIBRATION_BLOCKS,
             sentence::margin(many)
         ),
     ))
-}
-
-const fn calibration_blocks() -> usize {
-    crate::experiment::limits::CALIBRATION_BLOCKS
 }

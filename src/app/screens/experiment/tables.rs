@@ -7,7 +7,6 @@ use crate::experiment::metric::Metric;
 use crate::experiment::sentence;
 use crate::experiment::verdict::{Comparison, Verdict};
 use crate::stats::interval::Interval;
-use crate::units::{Nanos, events, latency, mib_per_s, three_digits};
 
 use super::course::Course;
 use super::report::Paper;
@@ -85,18 +84,6 @@ pub const fn head(metric: Metric) -> &'static str {
     }
 }
 
-/// A reading in the unit of its head.
-#[must_use]
-pub fn figure(metric: Metric, v: f64) -> String {
-    match metric {
-        Metric::Throughput => mib_per_s(v),
-        Metric::Iops => events(v),
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
-        Metric::Mean | Metric::P99 | Metric::P999 | Metric::Max => latency(Nanos(v.round() as u64)),
-        Metric::CpuPerGib => three_digits(v),
-    }
-}
-
 fn left(text: &str, width: usize) -> String {
     let cut: String = if text.chars().count() > width {
         text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
@@ -116,15 +103,7 @@ fn columns(course: &Course, paper: Paper) -> Vec<Metric> {
     let others: &[Metric] = match paper.width {
         0..WIDE => &[Metric::P99, Metric::CpuPerGib],
         WIDE..WIDEST => &[Metric::P99, Metric::P999, Metric::CpuPerGib],
-        _ => &[
-            Metric::Throughput,
-            Metric::Iops,
-            Metric::Mean,
-            Metric::P99,
-            Metric::P999,
-            Metric::Max,
-            Metric::CpuPerGib,
-        ],
+        _ => &Metric::ALL,
     };
     std::iter::once(first).chain(others.iter().copied().filter(|m| *m != first)).collect()
 }
@@ -160,7 +139,7 @@ pub(super) fn cells(course: &Course, analysis: Option<&Analysis>, paper: Paper) 
 
 fn cell_figure(cell: Option<&CellFigures>, metric: Metric) -> String {
     let mean = cell.and_then(|c| c.figures.iter().find(|f| f.metric == metric.word())).map(|f| f.mean);
-    mean.map_or_else(|| "-".to_owned(), |v| figure(metric, v))
+    mean.map_or_else(|| "-".to_owned(), |v| metric.figure(v))
 }
 
 /// The metrics with their change, interval and verdict, all marks on one axis.
