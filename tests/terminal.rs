@@ -6,6 +6,7 @@
 
 mod support;
 
+use support::frames::{FrameStream, outside_frames};
 use support::pty::Session;
 use support::{LoopDevice, loop_device};
 
@@ -24,9 +25,7 @@ fn press_until(s: &mut Session, key: &str, what: &str, holds: impl Fn(&str) -> b
         if holds(&s.text()) {
             return;
         }
-        let before = s.text();
-        s.keys(key);
-        s.wait_until("an answer to a key", |t| t != before);
+        s.press(key);
     }
     panic!("{what} never came; the screen is:\n{}", s.text());
 }
@@ -175,6 +174,39 @@ fn signals_end_the_screen_in_order() {
         rustix::process::kill_process(pid, signal).unwrap();
         left_in_order(&mut s, modes, code);
     }
+}
+
+#[test]
+fn however_a_line_cuts_frames_they_are_shown_whole() {
+    let sent = b"head\x1b[?2026hone\x1b[?2026l\x1b[?25l\x1b[?2026htwo\x1b[?2026ltail";
+    for first in 0..sent.len() {
+        for second in first..sent.len() {
+            let mut stream = FrameStream::default();
+            let mut shown = Vec::new();
+            for piece in [&sent[..first], &sent[first..second], &sent[second..]] {
+                shown.extend(stream.take(piece));
+                let text = String::from_utf8_lossy(&shown);
+                let count = |mark: &str| text.matches(mark).count();
+                assert_eq!(count("\x1b[?2026h"), count("\x1b[?2026l"), "half a frame: {text:?}");
+            }
+            assert_eq!(shown, sent, "cut at {first} and {second}");
+        }
+    }
+    assert_eq!(outside_frames(sent), b"head\x1b[?25ltail");
+}
+
+#[test]
+fn all_that_is_drawn_comes_in_whole_frames() {
+    let mut s = Session::start(&["--interval", "200ms"], 120, 40);
+    s.wait_for("NAME");
+    for key in ["2", "3", "4", "7", "?"] {
+        let before = s.text();
+        s.keys(key);
+        s.wait_until("another screen", |t| t != before);
+    }
+    s.keys(ESC);
+    assert_eq!(s.outside_frames(), "\x1b[?1049h\x1b[?25l", "a terminal may show half of what is drawn");
+    assert_eq!(s.quit().exit_code(), 0);
 }
 
 #[test]

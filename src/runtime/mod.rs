@@ -8,6 +8,7 @@ pub mod event;
 pub mod event_loop;
 pub mod experiment;
 pub mod experimenter;
+mod frame;
 pub mod hold;
 pub mod inbox;
 pub mod input;

@@ -2,15 +2,15 @@
 //! leaves first. Leaving never panics: a terminal that is gone must not cause a second failure.
 
 use std::fs::OpenOptions;
-use std::io::{self, Stdout, Write};
-use std::mem::ManuallyDrop;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crossterm::cursor::{Hide, Show};
 use crossterm::terminal::{
-    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode,
 };
 use crossterm::{execute, queue};
 use ratatui::Terminal;
@@ -18,6 +18,7 @@ use ratatui::backend::CrosstermBackend;
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
+use super::frame::Frames;
 use crate::sys::root::SysRoot;
 
 /// Whether this process holds the terminal. Taken by whoever gives it back: the session or the panic hook.
@@ -28,9 +29,8 @@ static PANICKED: Mutex<Option<String>> = Mutex::new(None);
 
 /// The screen's terminal; given back when dropped.
 pub struct TerminalSession {
-    /// Where frames are drawn. Its own end would show the cursor once more, and complain on stderr if the terminal is gone,
-    /// which is to panic, since stderr is gone as well.
-    pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
+    /// Where frames are drawn.
+    pub terminal: Terminal<CrosstermBackend<Frames>>,
 }
 
 impl TerminalSession {
@@ -44,9 +44,9 @@ impl TerminalSession {
         HELD.store(true, Ordering::SeqCst);
         let entered = enable_raw_mode()
             .and_then(|()| execute!(io::stdout(), EnterAlternateScreen, Hide))
-            .and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
+            .and_then(|()| Terminal::new(CrosstermBackend::new(Frames::default())));
         match entered {
-            Ok(terminal) => Ok(Self { terminal: ManuallyDrop::new(terminal) }),
+            Ok(terminal) => Ok(Self { terminal }),
             Err(e) => {
                 leave();
                 Err(e)
@@ -57,12 +57,7 @@ impl TerminalSession {
 
 impl Drop for TerminalSession {
     fn drop(&mut self) {
-        if held() {
-            leave();
-        } else {
-            // A frame that was under way when another thread's panic gave the terminal back has hidden the cursor again.
-            let _ = execute!(io::stdout(), crossterm::style::ResetColor, Show);
-        }
+        leave();
     }
 }
 
@@ -96,14 +91,15 @@ pub fn panicked() -> Option<String> {
 }
 
 /// Gives the terminal back: colours off, cursor shown, main screen, cooked mode. Each step is tried whatever became
-/// of the others; nothing happens the second time.
+/// of the others; nothing happens the second time. A frame that is being written comes first, whole, and none comes after.
 pub fn leave() {
     if !HELD.swap(false, Ordering::SeqCst) {
         return;
     }
-    let mut out = io::stdout();
+    let mut out = io::stdout().lock();
     let _ = queue!(out, crossterm::style::ResetColor, Show, LeaveAlternateScreen);
     let _ = out.flush();
+    drop(out);
     let _ = disable_raw_mode();
 }
 
@@ -148,7 +144,9 @@ impl SavedTerminal {
         let Ok(mut tty) = own else { return };
         if self.screen {
             let _ = tcflush(&tty, QueueSelector::OFlush);
-            let _ = queue!(tty, crossterm::style::ResetColor, Show, LeaveAlternateScreen);
+            // What is thrown away may be the end of a frame.
+            let _ =
+                queue!(tty, EndSynchronizedUpdate, crossterm::style::ResetColor, Show, LeaveAlternateScreen);
             let _ = tty.flush();
         }
         let _ = tcsetattr(&tty, OptionalActions::Now, modes);

@@ -10,6 +10,7 @@ pub mod crash;
 pub mod experiment;
 pub mod experiment_record;
 pub mod fixtures;
+pub mod frames;
 pub mod loopdev;
 pub mod model;
 pub mod privileged;

@@ -12,6 +12,8 @@ use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native
 use rustix::termios::tcgetattr;
 use tempfile::TempDir;
 
+use super::frames::{FrameStream, outside_frames};
+
 /// Longest wait for anything on the screen. Far more than needed: machines that run tests are slow and busy.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -21,6 +23,7 @@ pub struct Session {
     master: Box<dyn MasterPty + Send>,
     writer: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
+    outside: Arc<Mutex<Vec<u8>>>,
     modes_before: [u64; 4],
     reader: JoinHandle<()>,
     look_away: Arc<AtomicBool>,
@@ -83,23 +86,47 @@ impl Session {
         let mut reader = pair.master.try_clone_reader().expect("the terminal's output");
         let (to, look_away) = (Arc::clone(&screen), Arc::new(AtomicBool::new(false)));
         let looking_away = Arc::clone(&look_away);
+        let outside = Arc::new(Mutex::new(Vec::new()));
+        let strays = Arc::clone(&outside);
         let reader = std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
+            let (mut bytes, mut stream) = ([0; 4096], FrameStream::default());
             while let Ok(n @ 1..) = reader.read(&mut bytes) {
-                to.lock().unwrap_or_else(PoisonError::into_inner).process(&bytes[..n]);
+                let shown = stream.take(&bytes[..n]);
+                strays.lock().unwrap_or_else(PoisonError::into_inner).extend(outside_frames(&shown));
+                to.lock().unwrap_or_else(PoisonError::into_inner).process(&shown);
                 if looking_away.load(Ordering::SeqCst) {
                     break;
                 }
             }
         });
         let writer = pair.master.take_writer().expect("the terminal's input");
-        Self { child, master: pair.master, writer, screen, modes_before, reader, look_away, home }
+        Self { child, master: pair.master, writer, screen, outside, modes_before, reader, look_away, home }
+    }
+
+    /// What came so far that was not part of a frame.
+    pub fn outside_frames(&self) -> String {
+        String::from_utf8_lossy(&self.outside.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
     /// Types.
     pub fn keys(&mut self, keys: &str) {
         self.writer.write_all(keys.as_bytes()).expect("the terminal takes keys");
         self.writer.flush().expect("the terminal takes keys");
+    }
+
+    /// Types a key that moves the cursor or changes what it is on, and waits for that: other figures on the screen may change
+    /// at any time, and are no answer.
+    pub fn press(&mut self, key: &str) {
+        let under_cursor = |text: &str| -> Vec<(usize, String)> {
+            text.lines()
+                .enumerate()
+                .filter(|(_, l)| l.contains('>'))
+                .map(|(n, l)| (n, l.to_owned()))
+                .collect()
+        };
+        let before = under_cursor(&self.text());
+        self.keys(key);
+        self.wait_until(&format!("an answer to {key:?}"), |t| under_cursor(t) != before);
     }
 
     /// From the list: stages the next scheduler of the chosen device and opens the diff. Nothing is written yet.
