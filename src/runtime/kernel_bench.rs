@@ -1,5 +1,6 @@
 //! The bench of a real experiment: the queue in sysfs, held, and trials on a target that is opened once.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -56,6 +57,28 @@ pub struct KernelBench<'a> {
     size_at_start: Option<Bytes>,
     tell: Option<Tell<'a>>,
     said: Vec<String>,
+    /// Set whenever this process was stopped and goes on; None where signals can not be caught.
+    continued: Option<Continued>,
+}
+
+/// Notes SIGCONT for as long as it lives: a stop itself can not be caught.
+struct Continued {
+    came: Arc<AtomicBool>,
+    handler: signal_hook::SigId,
+}
+
+impl Continued {
+    fn listen() -> Option<Self> {
+        let came = Arc::default();
+        let handler = signal_hook::flag::register(signal_hook::consts::SIGCONT, Arc::clone(&came)).ok()?;
+        Some(Self { came, handler })
+    }
+}
+
+impl Drop for Continued {
+    fn drop(&mut self) {
+        signal_hook::low_level::unregister(self.handler);
+    }
 }
 
 impl<'a> KernelBench<'a> {
@@ -84,6 +107,7 @@ impl<'a> KernelBench<'a> {
             size_at_start: size(root, id),
             tell: None,
             said: Vec::new(),
+            continued: Continued::listen(),
         }
     }
 
@@ -261,6 +285,9 @@ impl Bench for KernelBench<'_> {
 
     fn measure(&mut self, jobs: &[Job], stop: &AtomicBool) -> Result<Measured, BenchError> {
         let (boot, awake) = (SystemClock.boot(), SystemClock.monotonic());
+        if let Some(continued) = &self.continued {
+            continued.came.store(false, Ordering::SeqCst);
+        }
         let before = self.held.read();
         #[cfg(debug_assertions)]
         crate::sys::fault::due(&format!("trial-{}", before.effective("scheduler").unwrap_or_default()));
@@ -281,6 +308,7 @@ impl Bench for KernelBench<'_> {
             id: inventory::identify(&self.root, &self.id.name),
             size: size(&self.root, &self.id),
             asleep_s: boot.since(awake).seconds(),
+            halted: self.continued.as_ref().is_some_and(|c| c.came.load(Ordering::SeqCst)),
             below: Below { read_ahead, shared: self.others.is_some() },
         };
         Ok(measured_of(&result, around))
