@@ -187,6 +187,27 @@ fn contested() {
     assert_eq!(Record::open(&said.record).unwrap().summary.unwrap().ended, Ended::Invalid);
 }
 
+/// Where the workload alone differs, too, nobody else changes the device while it goes on.
+fn only_the_workload() {
+    let Some((d, before)) = bench() else { return };
+    let mut ab = Ab::start(&d.kernel(), None, "--factor bs=4k,8k --job randread-4k --ramp 0s --seed 42");
+    until_trials(&mut ab, 1);
+    let [program] = support::children(ab.pid())[..] else { panic!("not one program under the supervisor") };
+    let set = || {
+        let mut set = Command::new(env!("CARGO_BIN_EXE_blktune"));
+        set.args(["set", &d.kernel(), "nomerges=2"]).output().unwrap()
+    };
+    let refused = set();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(5), "{said}");
+    assert!(said.contains(&format!("{} is held by process {program}", d.kernel())), "{said}");
+    is_back(&d, &before);
+    send(ab.pid(), Signal::INT);
+    let said = ab.end(20);
+    assert_eq!((said.code, &said.document["restored"]), (Some(130), &true.into()), "{}", said.stderr);
+    assert_eq!(set().status.code(), Some(0), "held after the end");
+}
+
 /// Ctrl-Z is answered and stops nothing; SIGSTOP can not be answered, and the trial that it hit does not count.
 fn halted() {
     let Some((d, before)) = bench() else { return };
@@ -249,8 +270,8 @@ fn resumed() {
 #[test]
 fn however_it_ends_everything_goes_back_and_the_record_says_what_happened() {
     // Beside one another, since each takes as long as its trials.
-    let endings: [fn(); 8] =
-        [killed, hung_up, program_killed, panicked, truncated, contested, halted, resumed];
+    let endings: [fn(); 9] =
+        [killed, hung_up, program_killed, panicked, truncated, contested, only_the_workload, halted, resumed];
     std::thread::scope(|s| {
         for ending in endings {
             std::thread::Builder::new().name("ab_endings".to_owned()).spawn_scoped(s, ending).unwrap();

@@ -84,7 +84,7 @@ impl Drop for Continued {
 impl<'a> KernelBench<'a> {
     /// Takes the queue as it reads now for the beginning. `lock` is that of the device's node; None where the target's guard
     /// has it. `others` is what others did on the device before, if anything: a trial then ends when they wait too long.
-    /// Nothing is written.
+    /// No setting is written, but no other program of ours may write one from now on.
     #[must_use]
     pub fn open(
         root: &SysRoot,
@@ -96,10 +96,14 @@ impl<'a> KernelBench<'a> {
     ) -> Self {
         let queue = SysfsQueue::new(root.clone(), id.clone());
         let now = SystemClock.wall().0 / Nanos::SECOND.0;
+        let mut held = HeldQueue::begin(journal, queue, id, now);
+        // Whoever may not write the journal may write no setting either; one that others hold says so when it is to be
+        // changed, and stands still while it is only measured.
+        let _ = held.claim();
         Self {
             root: root.clone(),
             id: id.clone(),
-            held: HeldQueue::begin(journal, queue, id, now),
+            held,
             lock,
             target,
             others,
