@@ -104,21 +104,15 @@ pub fn run<B: Backend>(
                 }
                 Some(Event::Suspend | Event::Continued) if (around.lost)().is_some() => {}
                 Some(event @ (Event::Suspend | Event::Continued)) => {
-                    let taken_again = match event {
-                        // The state knows what must not be left in the middle.
-                        Event::Suspend => {
-                            let stops = digest(model, Message::Suspend, carry_out) == Next::Suspend;
-                            if stops {
-                                (around.suspend)();
-                            }
-                            stops
-                        }
-                        _ => {
-                            (around.take_again)();
-                            true
-                        }
-                    };
-                    if taken_again {
+                    let came_back = matches!(event, Event::Continued);
+                    // The state knows what must not be left in the middle.
+                    let stops = !came_back && digest(model, Message::Suspend, carry_out) == Next::Suspend;
+                    if came_back {
+                        (around.take_again)();
+                    } else if stops {
+                        (around.suspend)();
+                    }
+                    if came_back || stops {
                         // The screen is empty now, so the next frame is compared with an empty one. Not by
                         // `Terminal::clear`, which asks the terminal where its cursor is and waits for the answer.
                         terminal.swap_buffers();
