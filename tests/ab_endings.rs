@@ -206,6 +206,23 @@ fn only_the_workload() {
     let said = ab.end(20);
     assert_eq!((said.code, &said.document["restored"]), (Some(130), &true.into()), "{}", said.stderr);
     assert_eq!(set().status.code(), Some(0), "held after the end");
+    // Nor by one that could not begin.
+    let mut ab = Command::new(env!("CARGO_BIN_EXE_blktune"));
+    ab.args([
+        "ab",
+        &d.kernel(),
+        "--factor",
+        "bs=4k,8k",
+        "--job",
+        "randread-4k",
+        "--record",
+        "/dev/null/record",
+    ]);
+    let nowhere = ab.output().unwrap();
+    let said = String::from_utf8_lossy(&nowhere.stderr);
+    assert_eq!(nowhere.status.code(), Some(2), "{said}");
+    assert!(said.contains("no record can be kept there: /dev/null/record: "), "{said}");
+    assert_eq!(set().status.code(), Some(0), "held by one that did not begin");
 }
 
 /// Ctrl-Z is answered and stops nothing; SIGSTOP can not be answered, and the trial that it hit does not count.

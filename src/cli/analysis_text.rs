@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::list::trimmed;
 use crate::experiment::analysis::{Analysis, CellFigure};
+use crate::experiment::metric::Metric;
 use crate::experiment::sentence;
 use crate::experiment::trial::Role;
 use crate::experiment::verdict::{Comparison, Unblocked, Verdict};
@@ -111,6 +112,7 @@ fn shown(f: &CellFigure, value: f64) -> String {
     match &*f.metric {
         "throughput" => format!("{} MiB/s", mib_per_s(value)),
         "mean" | "p99" | "p99_9" | "max" => latency(Nanos(value as u64)),
+        "cpu_per_gib" => Metric::CpuPerGib.figure(value),
         _ => three_digits(value),
     }
 }

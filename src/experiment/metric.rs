@@ -61,7 +61,19 @@ impl Metric {
             Metric::Iops => events(v),
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
             Metric::Mean | Metric::P99 | Metric::P999 | Metric::Max => latency(Nanos(v.round() as u64)),
+            // A fast device takes hundredths of a second a GiB, and those are what is compared.
+            Metric::CpuPerGib if v < 0.0995 => format!("{v:.4}"),
             Metric::CpuPerGib => three_digits(v),
+        }
+    }
+
+    /// A reading in words, with its unit.
+    #[must_use]
+    pub fn reading(self, v: f64) -> String {
+        match self {
+            Metric::Throughput => format!("{} MiB/s", self.figure(v)),
+            Metric::CpuPerGib => format!("{} s/GiB", self.figure(v)),
+            _ => self.figure(v),
         }
     }
 
@@ -80,3 +92,17 @@ impl Metric {
 
 /// A trial's figures; one that could not be had, or that too few I/Os support, is missing. All are positive.
 pub type Readings = BTreeMap<Metric, f64>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_has_its_unit_and_digits_that_tell_it_from_its_neighbours() {
+        let shown = |m: Metric, v: f64| m.reading(v);
+        assert_eq!(shown(Metric::CpuPerGib, 0.0098), "0.0098 s/GiB");
+        assert_eq!(shown(Metric::CpuPerGib, 0.42), "0.42 s/GiB");
+        assert_eq!(shown(Metric::Throughput, 94.0 * 1_048_576.0), "94.0 MiB/s");
+        assert_eq!(shown(Metric::P99, 703_999.0), "704 us");
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::blocks::Blocks;
 use super::figures::{flagged, used};
+use super::metric::Metric;
 use super::observation::{Observation, Question};
 use super::order::Order;
 use super::sentence;
@@ -66,6 +67,7 @@ fn drift(question: &Question, order: &Order) -> Option<String> {
 fn outlying(question: &Question, observations: &[Observation], blocks: &Blocks<'_>) -> Vec<String> {
     let used = used(observations, blocks);
     let flags = flagged(question, observations, &used);
+    let shown = |v: f64| shown(question, v);
     let far: Vec<&Observation> =
         observations.iter().zip(&flags).filter(|(_, f)| **f).map(|(o, _)| o).collect();
     let mut told: Vec<String> = far
@@ -79,8 +81,8 @@ fn outlying(question: &Question, observations: &[Observation], blocks: &Blocks<'
                 "Trial {} of {} reads {}, far from the others of its cell (median {}); it is kept.",
                 o.number,
                 cell.name,
-                three_digits(o.reading(0)?),
-                three_digits(middle)
+                shown(o.reading(0)?),
+                shown(middle)
             ))
         })
         .collect();
@@ -98,6 +100,7 @@ fn slow_start(question: &Question, observations: &[Observation], blocks: &Blocks
     let found = begins.and_then(|first| {
         let same = |o: &&Observation| matches!(o.role, Role::BaselineBefore | Role::BaselineAfter);
         let (reading, middle) = unlike(first, observations.iter().skip(1).filter(same))?;
+        let (reading, middle) = (shown(question, reading), shown(question, middle));
         Some(format!(
             "The very first trial, with the settings that were found, read {reading}, unlike the later ones with them (median \
              {middle}); it is in no block."
@@ -107,6 +110,7 @@ fn slow_start(question: &Question, observations: &[Observation], blocks: &Blocks
         let cell = question.cells.get(first.cell?)?;
         let own = observations.iter().zip(&used).filter(|(o, used)| **used && o.cell == first.cell);
         let (reading, middle) = unlike(first, own.map(|(o, _)| o))?;
+        let (reading, middle) = (shown(question, reading), shown(question, middle));
         Some(format!(
             "The first lead-in, of {}, read {reading}, unlike the later trials of its cell (median {middle}); it is \
              discarded.",
@@ -116,15 +120,18 @@ fn slow_start(question: &Question, observations: &[Observation], blocks: &Blocks
     found.into_iter().chain(lead_in).collect()
 }
 
+/// A reading of the primary metric with its unit; of one that is not known as it is.
+fn shown(question: &Question, v: f64) -> String {
+    let metric = question.measures.first().and_then(|m| Metric::parse(&m.word));
+    metric.map_or_else(|| three_digits(v), |m| m.reading(v))
+}
+
 /// What a trial read and the median of the others, if it is an outlier among them.
-fn unlike<'a>(
-    first: &Observation,
-    others: impl Iterator<Item = &'a Observation>,
-) -> Option<(String, String)> {
+fn unlike<'a>(first: &Observation, others: impl Iterator<Item = &'a Observation>) -> Option<(f64, f64)> {
     let mut values: Vec<f64> = others.filter_map(|o| o.reading(0)).collect();
     let middle = median(&values)?;
     let reading = first.reading(0)?;
     values.push(reading);
     let flagged = outliers(&values)?.flagged.last().copied()?;
-    flagged.then(|| (three_digits(reading), three_digits(middle)))
+    flagged.then_some((reading, middle))
 }

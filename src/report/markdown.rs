@@ -323,9 +323,7 @@ const fn role(role: Role) -> &'static str {
 /// A reading with its unit; of a metric that is not known as it is.
 fn figure(metric: &str, v: f64) -> String {
     match Metric::parse(metric) {
-        Some(m @ Metric::Throughput) => format!("{} MiB/s", m.figure(v)),
-        Some(m @ Metric::CpuPerGib) => format!("{} s/GiB", m.figure(v)),
-        Some(m) => m.figure(v),
+        Some(m) => m.reading(v),
         None => three_digits(v),
     }
 }

@@ -196,7 +196,7 @@ impl<'a> Collector<'a> {
                     |of: fn(&Side) -> u64| Direction::BOTH.map(|d| of(figures.side(d)) as f64 / seconds);
                 let pace = Pace { at: to, iops: rate(|s| s.clat.count()), bytes_per_s: rate(|s| s.bytes) };
                 self.paces[worker] = pace;
-                self.count(worker, to, &figures);
+                self.count(worker, from, to, &figures);
                 figures.clear();
                 if let Some(w) = &self.workers[worker] {
                     // Its only spare is the one in hand, so there is room; if the worker is gone, nobody needs it.
@@ -204,7 +204,7 @@ impl<'a> Collector<'a> {
                 }
             }
             Report::Done { worker, end } => {
-                self.count(worker, end.closed, &end.figures);
+                self.count(worker, end.handed, end.closed, &end.figures);
                 self.ends_of.push(*end);
                 if let Some(w) = self.workers[worker].take() {
                     // It said its last word; a panic after that has been printed by the hook already.
@@ -217,11 +217,11 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn count(&mut self, worker: usize, at: Nanos, figures: &Figures) {
+    fn count(&mut self, worker: usize, from: Nanos, to: Nanos, figures: &Figures) {
         let (job, place) = self.places[worker];
         let job = &mut self.jobs[job];
         job.figures.merge(figures);
-        job.series.add(at.since(self.opens), figures);
+        job.series.add(from.since(self.opens), to.since(self.opens), figures);
         job.worker_bytes[place] += figures.bytes();
         // Only for those who look on.
         if !self.observer.listens() {

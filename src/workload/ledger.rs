@@ -80,6 +80,8 @@ pub enum Report {
 pub struct WorkerEnd {
     /// Figures not yet handed over.
     pub figures: Figures,
+    /// Since when they were counted.
+    pub handed: Nanos,
     /// When its measured window opened; None if it never did.
     pub opened: Option<Nanos>,
     /// When its last I/O was reaped.
@@ -125,6 +127,9 @@ pub struct Ledger {
     figures: Box<Figures>,
     plan: Plan,
     handed: Nanos,
+    /// When figures are to be handed over next: at tenths of a second since the window opened, however late the last
+    /// time was, so that each is of one step of the series.
+    next: Nanos,
     opened: Option<(Nanos, ThreadCpu)>,
     counted: u64,
     errors: u64,
@@ -156,6 +161,7 @@ impl Ledger {
             figures,
             plan,
             handed: plan.opens,
+            next: plan.opens,
             opened: None,
             counted: 0,
             errors: 0,
@@ -292,6 +298,7 @@ impl Ledger {
         if self.opened.is_none() && now >= self.plan.opens {
             self.opened = Some((now, thread_cpu()));
             self.handed = now;
+            self.next = self.tenth_after(now);
             // What was issued before counts when it comes back inside: the kernel's counters do the same. The quota
             // has to cover it.
             self.skip = in_flight.saturating_sub(self.plan.quota);
@@ -302,19 +309,26 @@ impl Ledger {
         if now >= self.plan.ends {
             self.left = 0;
         }
-        if self.opened.is_some() && now.since(self.handed) >= HAND_OVER {
+        if self.opened.is_some() && now >= self.next {
             self.hand_over(now);
         }
         self.due = match self.opened {
             None => self.plan.opens.0,
-            Some(_) if self.left > 0 => self.plan.ends.0.min(self.handed.0 + HAND_OVER.0),
-            Some(_) => self.handed.0 + HAND_OVER.0,
+            Some(_) if self.left > 0 => self.plan.ends.0.min(self.next.0),
+            Some(_) => self.next.0,
         };
+    }
+
+    /// The first end of a step after `now`.
+    const fn tenth_after(&self, now: Nanos) -> Nanos {
+        let past = now.0.saturating_sub(self.plan.opens.0) % HAND_OVER.0;
+        Nanos(now.0 + HAND_OVER.0 - past)
     }
 
     /// Swaps an empty buffer in and sends the full one; if there is none, or the collector is behind, it goes on adding.
     fn hand_over(&mut self, now: Nanos) {
         let from = std::mem::replace(&mut self.handed, now);
+        self.next = self.tenth_after(now);
         let Some(mut full) = self.spare.take().or_else(|| self.spares.try_recv().ok()) else {
             return;
         };
@@ -336,6 +350,7 @@ impl Ledger {
         let cpu = self.opened.map_or(ThreadCpu::default(), |(_, at_start)| thread_cpu().since(at_start));
         WorkerEnd {
             figures: *self.figures,
+            handed: self.handed,
             opened: self.opened.map(|(at, _)| at),
             closed,
             cpu,
@@ -451,6 +466,26 @@ mod tests {
         }
         assert!(got > 0, "nothing was handed over");
         assert_eq!(got + l.close(Nanos::SECOND, None).figures.ios(), 8);
+    }
+
+    #[test]
+    fn each_step_of_the_series_has_what_was_answered_in_it() {
+        // An I/O every 7 ms, which no tenth of a second is a multiple of.
+        let (mut l, reports, spares, _halt) = ledger(false, u64::MAX);
+        let mut series = super::super::series::Series::default();
+        let mut now = Nanos(0);
+        while now < Nanos(3 * Nanos::SECOND.0) {
+            now = Nanos(now.0 + 7_000_000);
+            l.done(Direction::Read, 50, 1);
+            l.tick(now, 0);
+            while let Ok(Report::Figures { mut figures, from, to, .. }) = reports.try_recv() {
+                series.add(from, to, &figures);
+                figures.clear();
+                spares.send(figures).unwrap();
+            }
+        }
+        let ios: Vec<u64> = series.steps.iter().map(|s| s.read_ios).collect();
+        assert!(ios.len() >= 29 && ios.iter().all(|n| (14..=15).contains(n)), "{ios:?}");
     }
 
     #[test]

@@ -63,8 +63,10 @@ fn size_for(shown: &str, jobs: &[Job], free: Bytes) -> Result<Bytes, TargetError
     };
     let size = jobs.iter().map(of_one).max().unwrap_or(default);
     if size > most {
+        // Where nothing fits no size is of any use.
+        let or_less = if most == 0 { "" } else { ", or a size that fits (--set size=)" };
         return Err(TargetError::NoScratch(format!(
-            "{shown}: a scratch file of {} is too much for the {} that are free: at most a tenth is used and 1 GiB left, that is {}; give another directory, or a size that fits (--set size=)",
+            "{shown}: a scratch file of {} is too much for the {} that are free: at most a tenth is used and 1 GiB left, that is {}; give another directory{or_less}",
             Bytes(size),
             free,
             Bytes(most)
@@ -110,6 +112,9 @@ mod tests {
         );
         let e = size_for("d", std::slice::from_ref(&job), Bytes(gib + (1 << 20))).unwrap_err().to_string();
         assert!(e.contains("1 GiB left") && e.contains("another directory"), "{e}");
+        assert!(e.contains("--set size="), "{e}");
+        let e = size_for("d", std::slice::from_ref(&job), Bytes(gib)).unwrap_err().to_string();
+        assert!(e.ends_with("that is 0 B; give another directory"), "{e}");
         job.set("size=2g").unwrap();
         assert_eq!(size_for("d", std::slice::from_ref(&job), Bytes(100 * gib)).unwrap(), Bytes(2 * gib));
         assert!(size_for("d", std::slice::from_ref(&job), Bytes(10 * gib)).is_err());

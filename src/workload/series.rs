@@ -10,7 +10,7 @@ use crate::units::Nanos;
 /// Most steps that are kept: a minute in tenths of a second. A longer run has fewer and longer ones.
 const MOST: usize = 600;
 
-/// What was answered in one step, by the time at which its worker told of it.
+/// What was answered in one step, by the time that its worker told it of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// Completed reads.
@@ -73,13 +73,14 @@ impl Default for Series {
 }
 
 impl Series {
-    /// Adds what was counted until `at`, a time since the window opened.
-    pub fn add(&mut self, at: Nanos, figures: &Figures) {
+    /// Adds what was counted between two times since the window opened.
+    pub fn add(&mut self, from: Nanos, to: Nanos, figures: &Figures) {
         if figures.ios() == 0 {
             return;
         }
-        // What is told at the end of a step happened in it.
-        let at = Nanos(at.0.saturating_sub(1));
+        // A worker tells of a step with the first I/O after its end, so the middle of what it tells of is in the step. What it
+        // tells of after a long silence was answered at its end.
+        let at = Nanos(to.0.saturating_sub(to.since(from).0.min(HAND_OVER.0) / 2));
         while at.0 / self.step.0 >= MOST as u64 {
             self.double();
         }
@@ -135,13 +136,13 @@ mod tests {
             one.side_mut(Direction::Write).clat.record(5);
             one.side_mut(Direction::Write).bytes = 512;
             for t in &times {
-                s.add(Nanos(*t), &one);
+                s.add(Nanos(*t), Nanos(*t), &one);
             }
             prop_assert!(s.steps.len() <= MOST);
             prop_assert_eq!(s.steps.iter().map(|s| s.write_ios).sum::<u64>(), times.len() as u64);
             prop_assert_eq!(s.steps.iter().map(|s| s.write_bytes).sum::<u64>(), 512 * times.len() as u64);
             let last = *times.iter().max().unwrap();
-            prop_assert_eq!(s.steps.len() as u64, last.saturating_sub(1) / s.step.0 + 1);
+            prop_assert_eq!(s.steps.len() as u64, last / s.step.0 + 1);
         }
     }
 }

@@ -45,7 +45,7 @@ pub enum BeginError {
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The record that was asked for can not be kept.
-    #[error("{0}")]
+    #[error("no record can be kept there: {0}; nothing was changed")]
     NoRecord(String),
 }
 
