@@ -8,6 +8,7 @@ mod support;
 
 use std::fs::File;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -49,10 +50,14 @@ fn until_it_switches(ab: &mut Ab, d: &LoopDevice) {
     assert!(switched && !ab.ended(), "never switched");
 }
 
+fn lines_of(file: &Path) -> usize {
+    std::fs::read_to_string(file).unwrap_or_default().lines().count()
+}
+
 /// Waits until so many trials are in the record.
 fn until_trials(ab: &mut Ab, n: usize) {
     let file = ab.record.join("trials.jsonl");
-    let lines = || std::fs::read_to_string(&file).unwrap_or_default().lines().count();
+    let lines = || lines_of(&file);
     assert!(within_seconds(60, || ab.ended() || lines() >= n) && lines() >= n, "{n} trials never were");
 }
 
@@ -182,6 +187,60 @@ fn contested() {
     assert_eq!(Record::open(&said.record).unwrap().summary.unwrap().ended, Ended::Invalid);
 }
 
+/// Where the workload alone differs, too, nobody else changes the device while it goes on.
+fn only_the_workload() {
+    let Some((d, before)) = bench() else { return };
+    let mut ab = Ab::start(&d.kernel(), None, "--factor bs=4k,8k --job randread-4k --ramp 0s --seed 42");
+    until_trials(&mut ab, 1);
+    let [program] = support::children(ab.pid())[..] else { panic!("not one program under the supervisor") };
+    let set = || {
+        let mut set = Command::new(env!("CARGO_BIN_EXE_blktune"));
+        set.args(["set", &d.kernel(), "nomerges=2"]).output().unwrap()
+    };
+    let refused = set();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(5), "{said}");
+    assert!(said.contains(&format!("{} is held by process {program}", d.kernel())), "{said}");
+    is_back(&d, &before);
+    send(ab.pid(), Signal::INT);
+    let said = ab.end(20);
+    assert_eq!((said.code, &said.document["restored"]), (Some(130), &true.into()), "{}", said.stderr);
+    assert_eq!(set().status.code(), Some(0), "held after the end");
+}
+
+/// Ctrl-Z is answered and stops nothing; SIGSTOP can not be answered, and the trial that it hit does not count.
+fn halted() {
+    let Some((d, before)) = bench() else { return };
+    let mut ab = Ab::start(&d.kernel(), None, SCHEDULERS);
+    until_it_switches(&mut ab, &d);
+    let [program] = support::children(ab.pid())[..] else { panic!("not one program under the supervisor") };
+    let trials = || lines_of(&ab.record.join("trials.jsonl"));
+    let n = trials();
+    send(ab.pid(), Signal::TSTP);
+    assert!(within_seconds(40, || trials() > n), "it does not go on");
+    // Within the next trial.
+    std::thread::sleep(Duration::from_secs(1));
+    send(program, Signal::STOP);
+    assert!(within_seconds(10, || [program, ab.pid()].iter().all(|p| support::state_of(*p) == Some('T'))));
+    let hit = trials() + 1;
+    send(ab.pid(), Signal::CONT);
+    until_trials(&mut ab, hit);
+    send(ab.pid(), Signal::INT);
+    let said = ab.end(20);
+    assert_eq!(said.code, Some(130), "{}", said.stderr);
+    let refused = format!("no Ctrl-Z: an experiment holds the settings of {}", d.kernel());
+    assert!(said.stderr.contains(&refused), "{}", said.stderr);
+    is_back(&d, &before);
+    let record = Record::open(&said.record).unwrap();
+    let stopped: Vec<usize> = (record.trials.iter().enumerate())
+        .filter(|(_, (t, _))| {
+            t.findings.iter().any(|f| f.voids && f.text.contains("this program was stopped"))
+        })
+        .map(|(i, _)| i + 1)
+        .collect();
+    assert_eq!(stopped, [hit], "{:?}", record.trials.iter().map(|(t, _)| &t.findings).collect::<Vec<_>>());
+}
+
 /// Stopped by hand, and gone on with: what was measured counts, the interrupted block is repeated.
 fn resumed() {
     let Some((d, before)) = bench() else { return };
@@ -196,8 +255,7 @@ fn resumed() {
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let lines =
-        || std::fs::read_to_string(said.record.join("trials.jsonl")).unwrap_or_default().lines().count();
+    let lines = || lines_of(&said.record.join("trials.jsonl"));
     assert!(within_seconds(40, || child.try_wait().unwrap().is_some() || lines() >= 5), "it does not go on");
     send(child.id(), Signal::TERM);
     let output = child.wait_with_output().unwrap();
@@ -212,7 +270,8 @@ fn resumed() {
 #[test]
 fn however_it_ends_everything_goes_back_and_the_record_says_what_happened() {
     // Beside one another, since each takes as long as its trials.
-    let endings: [fn(); 7] = [killed, hung_up, program_killed, panicked, truncated, contested, resumed];
+    let endings: [fn(); 9] =
+        [killed, hung_up, program_killed, panicked, truncated, contested, only_the_workload, halted, resumed];
     std::thread::scope(|s| {
         for ending in endings {
             std::thread::Builder::new().name("ab_endings".to_owned()).spawn_scoped(s, ending).unwrap();

@@ -208,3 +208,31 @@ fn nothing_is_written_once_somebody_else_has_put_it_back() {
     drop(held);
     assert_eq!(before.differences(&state(&d)), []);
 }
+
+#[test]
+fn a_device_that_was_claimed_is_changed_by_nobody_else_and_goes_on_to_be_changed() {
+    let _turn = one_at_a_time();
+    let Some((d, before)) = bench() else { return };
+    let other = || {
+        let mut set = Command::new(env!("CARGO_BIN_EXE_blktune"));
+        let output = set.args(["set", &d.kernel(), "nomerges=2"]).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let mut held = held(&d);
+    held.claim().unwrap();
+    held.claim().unwrap();
+    assert_eq!((stages(&d), d.get("nomerges")), (vec![Stage::Held], "0".to_owned()));
+    let (code, said) = other();
+    let who =
+        format!("{} is held by process {}; try again when it has ended", d.kernel(), std::process::id());
+    assert!(code == Some(5) && said.contains(&who), "{code:?}: {said}");
+    assert_eq!(before.differences(&state(&d)), []);
+    // Refused first, then carried out: one entry all along, and the way back to boot is known.
+    assert!(held.change(&set("read_ahead_kb=99999999999")).report.rolled_back);
+    assert_eq!(held.change(&set("scheduler=none")).why, None);
+    assert_eq!((held.take_warning(), stages(&d)), (None, vec![Stage::Held]));
+    let done = held.put_back().unwrap();
+    assert_eq!((done.not_restored, before.differences(&state(&d))), (Vec::new(), Vec::new()));
+    assert_eq!(stages(&d), [Stage::PutBack]);
+    assert_eq!(other().0, Some(0));
+}

@@ -99,8 +99,11 @@ fn stopped(home: &Path) {
 fn by_a_key() {
     let Some(b) = Bench::new() else { return };
     let mut s = b.in_the_middle();
+    // A stopped process would leave a trial's settings on the device for as long as nobody lets it go on.
+    s.keys("\x1a");
+    s.wait_for("no Ctrl-Z: an experiment holds the settings of");
     s.keys(ESC);
-    s.wait_for("stop it");
+    s.wait_until("the question", |t| t.contains("stay") && t.contains("stop it"));
     s.keys("l");
     s.keys(ENTER);
     s.wait_until("the end", |t| t.contains("stopped"));

@@ -176,6 +176,13 @@ fn read_only_says_why() {
     // Reading a scratch file works without rights.
     s.keys("<Esc>3<Enter>g G<Enter>");
     assert!(s.effects.iter().any(|e| matches!(e, Effect::StartRun { target: RunTarget::Scratch, .. })));
+    // And until it ends the process is not stopped.
+    s.send(Message::Suspend);
+    assert!(s.lines()[38].contains("no Ctrl-Z: a run goes on"), "{}", s.lines()[38]);
+    s.send(Message::RunFinished(Err("stopped".to_owned())));
+    assert!(!s.effects.contains(&Effect::Suspend));
+    s.send(Message::Suspend);
+    assert!(s.effects.contains(&Effect::Suspend));
 }
 
 #[test]

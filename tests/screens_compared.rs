@@ -483,6 +483,10 @@ fn while_it_goes_on_its_device_is_not_written_nor_run_on() {
     let mut s = started(80, 24);
     conducted(&s, faster()).until(&mut s, measuring(2, 1));
     let before = s.effects.len();
+    s.send(Message::Suspend);
+    assert!(!s.effects.contains(&Effect::Suspend));
+    let why = "no Ctrl-Z: an experiment holds the settings of sdb; stop it first (4, Esc)";
+    assert!(flat(&s).contains(why), "{}", s.text());
     // A value is staged, and Enter in the diff says why it is not written.
     s.keys("2<Home>lc<Enter>");
     assert!(flat(&s).contains("an experiment goes on and holds the settings of sdb"), "{}", s.text());

@@ -90,6 +90,8 @@ pub enum Effect {
     SaveView(View),
     /// To the source of a record, where the screen is on one; answered with [`super::message::Message::Replay`].
     Replay(ReplayOrder),
+    /// Stop the process, as Ctrl-Z does to any other; it goes on when the shell lets it.
+    Suspend,
     /// Leave. A run or an experiment was stopped before, by an effect of its own.
     Quit,
 }

@@ -134,6 +134,9 @@ pub enum Message {
     ExperimentAnalysis(Box<Analysis>),
     /// The experiment ended, and its settings are back but for what it says; or it could not begin.
     ExperimentEnded(Result<Box<ExperimentEnd>, NotBegun>),
+    /// The process is to stop (Ctrl-Z, SIGTSTP); answered with [`super::effect::Effect::Suspend`], unless something goes on
+    /// that would be left as it is in the middle.
+    Suspend,
     /// Something to be said: shown in the status line and kept in the messages.
     Notice(Level, String),
 }

@@ -213,6 +213,18 @@ impl Model {
         self.read_only().map(str::to_owned).or_else(|| experiment.then(held))
     }
 
+    /// Why the process is not to be stopped now, and what to do; None if it may be. Settings of a trial would stay on the
+    /// device for as long as nobody lets the process go on, and a run measured across it says nothing.
+    #[must_use]
+    pub fn why_not_suspend(&self) -> Option<String> {
+        let on = self.course.as_ref().filter(|c| c.going()).map(|c| {
+            format!("an experiment holds the settings of {}; stop it first (4, Esc)", c.order.device.name)
+        });
+        let run = self.run.as_ref().is_some_and(Run::going);
+        let why = on.or_else(|| run.then(|| "a run goes on; stop it first (3, Esc)".to_owned()))?;
+        Some(format!("no Ctrl-Z: {why}"))
+    }
+
     /// The moment at which something is seen now. On a record the clock of this host says nothing.
     pub(super) fn seen(&self) -> Moment {
         match &self.replay {

@@ -129,6 +129,10 @@ fn take(model: &mut Model, message: Message) -> Vec<Effect> {
         }
         Message::RunFinished(result) => outcome::run_done(model, result),
         Message::Notice(level, text) => model.say(level, text),
+        Message::Suspend => match model.why_not_suspend() {
+            Some(why) => model.say(Level::Warning, why),
+            None => return vec![Effect::Suspend],
+        },
         message @ (Message::ExperimentBegan(_)
         | Message::Experiment(_)
         | Message::ExperimentProgress(_)

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
@@ -197,6 +197,23 @@ fn show_plan(p: &Prepared, root: &SysRoot, as_json: bool) -> CommandResult {
 struct Printer {
     line: RefCell<ProgressLine>,
     teller: RefCell<Teller>,
+    /// The device, and whether somebody wants to stop this process (Ctrl-Z, SIGTSTP).
+    device: String,
+    halt: Arc<AtomicBool>,
+}
+
+impl Printer {
+    /// Says why it is not stopped: the settings of a trial would stay on the device meanwhile.
+    fn answer(&self) {
+        if self.halt.swap(false, Ordering::SeqCst) {
+            self.line.borrow_mut().clear();
+            output::say(format_args!(
+                "blktune: no Ctrl-Z: an experiment holds the settings of {}; stop it first (Ctrl-c); what was \
+                 measured is kept, and --resume goes on with it",
+                self.device
+            ));
+        }
+    }
 }
 
 impl Audience for Printer {
@@ -205,6 +222,7 @@ impl Audience for Printer {
     }
 
     fn progress(&self, progress: &Progress) {
+        self.answer();
         let lead = self.teller.borrow().lead();
         self.line.borrow_mut().show_behind(&lead, progress);
     }
@@ -218,6 +236,7 @@ impl Audience for Printer {
     }
 
     fn heard(&self, event: &Event) {
+        self.answer();
         if let Some(sentence) = self.teller.borrow_mut().hear(event) {
             self.line.borrow_mut().say(&sentence);
         }
@@ -232,7 +251,11 @@ fn conduct(args: &AbArgs, root: &SysRoot, prepared: &Prepared, stop: &Arc<Atomic
     let printer = Printer {
         line: RefCell::new(ProgressLine::new(jobs.first().map_or(1, Vec::len))),
         teller: RefCell::new(Teller::new(design, &prepared.plan)),
+        device: prepared.device.name.to_string(),
+        halt: Arc::default(),
     };
+    // Not to be had, Ctrl-Z stops the process as any other.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGTSTP, Arc::clone(&printer.halt));
     let made = (prepared.sandbox && design.target.is_none() && estimate::writes(design))
         .then(|| sandbox_target(root, &SysRoot::node(&prepared.row), &prepared.row.kernel()))
         .transpose()

@@ -49,6 +49,8 @@ pub struct Measured {
     pub heat: Option<String>,
     /// Time asleep meanwhile, seconds: the boot clock's advance less the monotonic clock's.
     pub asleep_s: f64,
+    /// This program was stopped meanwhile, by SIGSTOP or SIGTSTP, and told to go on.
+    pub halted: bool,
     /// Settings right before and right after, read by the trial itself.
     pub settings: (QueueState, QueueState),
     /// The device right after.

@@ -48,6 +48,10 @@ pub fn judge(measured: &Measured, expected: &Expected, metric: Metric) -> Vec<Fi
     voids(Gate::G1, settings(measured, &expected.settings));
     voids(Gate::G3, failures(measured, metric));
     voids(Gate::G7, asleep(measured.asleep_s));
+    voids(
+        Gate::G7,
+        measured.halted.then(|| "this program was stopped (SIGSTOP) and went on later".to_owned()),
+    );
     voids(Gate::G8, another_device(measured, expected));
     found.extend(bytes(measured).map(|(voids, text)| Finding { gate: Gate::G4, voids, text }));
     let mut flags = |gate, text: Option<String>| {

@@ -28,6 +28,8 @@ pub struct Around {
     pub size: Option<Bytes>,
     /// Time asleep meanwhile, seconds.
     pub asleep_s: f64,
+    /// This program was stopped and went on meanwhile.
+    pub halted: bool,
     /// What lies between the workload and the device.
     pub below: Below,
 }
@@ -37,7 +39,7 @@ pub struct Around {
 pub fn measured_of(result: &TrialResult, around: Around) -> Measured {
     let moved = |read, written| Moved { read, written };
     let total = &result.total;
-    let Around { settings, id, size, asleep_s, below } = around;
+    let Around { settings, id, size, asleep_s, halted, below } = around;
     Measured {
         window_s: result.window_s,
         ios: total.ios(),
@@ -52,6 +54,7 @@ pub fn measured_of(result: &TrialResult, around: Around) -> Measured {
         stolen: result.cpu.host_stolen_pct.map(|p| p / 100.0),
         heat: trial::heat(&result.host),
         asleep_s,
+        halted,
         settings,
         id,
         size,

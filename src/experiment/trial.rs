@@ -52,7 +52,7 @@ pub enum Gate {
     G5,
     /// No throttling by heat.
     G6,
-    /// No suspend, no jump of the clock.
+    /// No suspend of the host, no stop of this program, no jump of the clock.
     G7,
     /// The same device.
     G8,

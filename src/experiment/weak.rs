@@ -31,6 +31,8 @@ pub enum Weakness {
     OneInFlight,
     /// What it uses does not lie on the device that is tuned.
     OtherDevice,
+    /// What it uses lies on something that is built on the device that is tuned.
+    AboveDevice,
 }
 
 /// A weakness and its sentence.
@@ -55,6 +57,8 @@ pub struct Surroundings {
     pub tuned: Option<KernelName>,
     /// The whole device that what is used lies on. None if not known, or on none.
     pub used: Option<KernelName>,
+    /// What that one is built on, down to the bottom.
+    pub below: Vec<KernelName>,
 }
 
 /// What is weak about these jobs, all of one cell, measured for `trial`.
@@ -121,12 +125,18 @@ pub fn named(jobs: &[Job], trial: Duration, on: &Surroundings) -> Vec<Weak> {
     if let (Some(tuned), Some(used)) = (&on.tuned, &on.used)
         && tuned != used
     {
-        say(
-            Weakness::OtherDevice,
-            format!(
-                "what it uses lies on {used}, and the settings are those of {tuned}: name a target on {tuned}"
-            ),
+        let through = format!(
+            "what it uses lies on {used}, which is built on {tuned}: its I/O passes {used} before it reaches {tuned}, and {used} may \
+             merge it, split it, or share it out among several devices"
         );
+        let elsewhere = format!(
+            "what it uses lies on {used}, and the settings are those of {tuned}: name a target on {tuned}"
+        );
+        if on.below.contains(tuned) {
+            say(Weakness::AboveDevice, through);
+        } else {
+            say(Weakness::OtherDevice, elsewhere);
+        }
     }
     all
 }
@@ -149,6 +159,7 @@ mod tests {
             depth: Some(64),
             tuned: KernelName::new("sda"),
             used: KernelName::new("sda"),
+            below: Vec::new(),
         }
     }
 
@@ -166,6 +177,9 @@ mod tests {
         assert_eq!(found("randread-4k", &[], 8, &shallow), [OneThread, OnePattern]);
         let elsewhere = Surroundings { used: KernelName::new("sdb"), ..on() };
         assert_eq!(found("readers-32", &[], 8, &elsewhere), [OnePattern, OtherDevice]);
+        let below = ["md0", "sda", "sdc"].into_iter().filter_map(KernelName::new).collect();
+        let above = Surroundings { used: KernelName::new("dm-0"), below, ..on() };
+        assert_eq!(found("readers-32", &[], 8, &above), [OnePattern, AboveDevice]);
     }
 
     #[test]

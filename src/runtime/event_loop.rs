@@ -1,7 +1,6 @@
 //! The loop that ties the pure state to the outside. Generic over backend and sources: the very loop that ships is
 //! what tests drive.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
@@ -99,20 +98,26 @@ pub fn run<B: Backend>(
             match event {
                 None => break,
                 Some(Event::Message(m)) => {
-                    if digest(model, m, carry_out).is_break() {
+                    if digest(model, m, carry_out) == Next::Quit {
                         return Ending::Quit;
                     }
                 }
                 Some(Event::Suspend | Event::Continued) if (around.lost)().is_some() => {}
                 Some(event @ (Event::Suspend | Event::Continued)) => {
-                    match event {
-                        Event::Suspend => (around.suspend)(),
-                        _ => (around.take_again)(),
+                    let came_back = matches!(event, Event::Continued);
+                    // The state knows what must not be left in the middle.
+                    let stops = !came_back && digest(model, Message::Suspend, carry_out) == Next::Suspend;
+                    if came_back {
+                        (around.take_again)();
+                    } else if stops {
+                        (around.suspend)();
                     }
-                    // The screen is empty now, so the next frame is compared with an empty one. Not by
-                    // `Terminal::clear`, which asks the terminal where its cursor is and waits for the answer.
-                    terminal.swap_buffers();
-                    dirty = true;
+                    if came_back || stops {
+                        // The screen is empty now, so the next frame is compared with an empty one. Not by
+                        // `Terminal::clear`, which asks the terminal where its cursor is and waits for the answer.
+                        terminal.swap_buffers();
+                        dirty = true;
+                    }
                 }
                 Some(Event::Signal(n)) => return Ending::Signal(n),
                 Some(Event::TerminalGone) => return Ending::TerminalGone,
@@ -123,13 +128,23 @@ pub fn run<B: Backend>(
     }
 }
 
-/// Breaks off when the state wants to leave.
-fn digest(model: &mut Model, message: Message, carry_out: &mut dyn FnMut(Effect)) -> ControlFlow<()> {
+/// What the loop itself is to do after a message.
+#[derive(PartialEq, Eq)]
+enum Next {
+    GoOn,
+    Suspend,
+    Quit,
+}
+
+/// Hands on what follows from a message, but for what the loop does itself.
+fn digest(model: &mut Model, message: Message, carry_out: &mut dyn FnMut(Effect)) -> Next {
+    let mut next = Next::GoOn;
     for effect in update(model, message) {
-        if effect == Effect::Quit {
-            return ControlFlow::Break(());
+        match effect {
+            Effect::Quit => return Next::Quit,
+            Effect::Suspend => next = Next::Suspend,
+            effect => carry_out(effect),
         }
-        carry_out(effect);
     }
-    ControlFlow::Continue(())
+    next
 }

@@ -1,5 +1,6 @@
 //! The bench of a real experiment: the queue in sysfs, held, and trials on a target that is opened once.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -56,12 +57,34 @@ pub struct KernelBench<'a> {
     size_at_start: Option<Bytes>,
     tell: Option<Tell<'a>>,
     said: Vec<String>,
+    /// Set whenever this process was stopped and goes on; None where signals can not be caught.
+    continued: Option<Continued>,
+}
+
+/// Notes SIGCONT for as long as it lives: a stop itself can not be caught.
+struct Continued {
+    came: Arc<AtomicBool>,
+    handler: signal_hook::SigId,
+}
+
+impl Continued {
+    fn listen() -> Option<Self> {
+        let came = Arc::default();
+        let handler = signal_hook::flag::register(signal_hook::consts::SIGCONT, Arc::clone(&came)).ok()?;
+        Some(Self { came, handler })
+    }
+}
+
+impl Drop for Continued {
+    fn drop(&mut self) {
+        signal_hook::low_level::unregister(self.handler);
+    }
 }
 
 impl<'a> KernelBench<'a> {
     /// Takes the queue as it reads now for the beginning. `lock` is that of the device's node; None where the target's guard
     /// has it. `others` is what others did on the device before, if anything: a trial then ends when they wait too long.
-    /// Nothing is written.
+    /// No setting is written, but no other program of ours may write one from now on.
     #[must_use]
     pub fn open(
         root: &SysRoot,
@@ -73,10 +96,14 @@ impl<'a> KernelBench<'a> {
     ) -> Self {
         let queue = SysfsQueue::new(root.clone(), id.clone());
         let now = SystemClock.wall().0 / Nanos::SECOND.0;
+        let mut held = HeldQueue::begin(journal, queue, id, now);
+        // Whoever may not write the journal may write no setting either; one that others hold says so when it is to be
+        // changed, and stands still while it is only measured.
+        let _ = held.claim();
         Self {
             root: root.clone(),
             id: id.clone(),
-            held: HeldQueue::begin(journal, queue, id, now),
+            held,
             lock,
             target,
             others,
@@ -84,6 +111,7 @@ impl<'a> KernelBench<'a> {
             size_at_start: size(root, id),
             tell: None,
             said: Vec::new(),
+            continued: Continued::listen(),
         }
     }
 
@@ -261,6 +289,9 @@ impl Bench for KernelBench<'_> {
 
     fn measure(&mut self, jobs: &[Job], stop: &AtomicBool) -> Result<Measured, BenchError> {
         let (boot, awake) = (SystemClock.boot(), SystemClock.monotonic());
+        if let Some(continued) = &self.continued {
+            continued.came.store(false, Ordering::SeqCst);
+        }
         let before = self.held.read();
         #[cfg(debug_assertions)]
         crate::sys::fault::due(&format!("trial-{}", before.effective("scheduler").unwrap_or_default()));
@@ -281,6 +312,7 @@ impl Bench for KernelBench<'_> {
             id: inventory::identify(&self.root, &self.id.name),
             size: size(&self.root, &self.id),
             asleep_s: boot.since(awake).seconds(),
+            halted: self.continued.as_ref().is_some_and(|c| c.came.load(Ordering::SeqCst)),
             below: Below { read_ahead, shared: self.others.is_some() },
         };
         Ok(measured_of(&result, around))

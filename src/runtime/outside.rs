@@ -139,8 +139,8 @@ impl Outside {
                 let _ = self.replay.as_ref().map(|orders| orders.send(order));
             }
             Effect::SaveView(view) => self.view.save(view),
-            // The loop ends on it and does not pass it on.
-            Effect::Quit => {}
+            // The loop does these itself and does not pass them on.
+            Effect::Suspend | Effect::Quit => {}
         }
     }
 

@@ -14,17 +14,23 @@ const MOST: usize = 256;
 /// multipath head are below it, too.
 #[must_use]
 pub fn leaves(root: &SysRoot, whole: &KernelName) -> Vec<KernelName> {
-    let (mut seen, mut leaves) = (vec![whole.clone()], Vec::new());
-    let mut at = 0;
-    while let Some(name) = seen.get(at).cloned() {
-        at += 1;
-        let below = below(root, &name);
+    let mut leaves = Vec::new();
+    follow(&mut vec![whole.clone()], |name| {
+        let below = below(root, name);
         if below.is_empty() {
-            leaves.push(name);
+            leaves.push(name.clone());
         }
-        add(&mut seen, below);
-    }
+        below
+    });
     leaves
+}
+
+/// Every whole device that a stack is built on, from the next one down to the leaves; empty if it is built on nothing.
+#[must_use]
+pub fn all_below(root: &SysRoot, whole: &KernelName) -> Vec<KernelName> {
+    let mut seen = vec![whole.clone()];
+    follow(&mut seen, |name| below(root, name));
+    seen.split_off(1)
 }
 
 /// A device with everything below it and everything above it, each once.
@@ -32,13 +38,18 @@ pub fn leaves(root: &SysRoot, whole: &KernelName) -> Vec<KernelName> {
 pub fn whole_stack(root: &SysRoot, whole: &KernelName) -> Vec<KernelName> {
     let mut seen = vec![whole.clone()];
     for step in [below, above] {
-        let mut at = 0;
-        while let Some(name) = seen.get(at).cloned() {
-            at += 1;
-            add(&mut seen, step(root, &name));
-        }
+        follow(&mut seen, |name| step(root, name));
     }
     seen
+}
+
+/// Adds what one `step` leads to from each device, also from those that came so, each once.
+fn follow(seen: &mut Vec<KernelName>, mut step: impl FnMut(&KernelName) -> Vec<KernelName>) {
+    let mut at = 0;
+    while let Some(name) = seen.get(at).cloned() {
+        at += 1;
+        add(seen, step(&name));
+    }
 }
 
 /// The whole device that a number (`st_dev` of a file) stands for; None where a file system has no device of its own.
@@ -135,6 +146,8 @@ mod tests {
         let name = |n: &str| KernelName::new(n).unwrap();
         assert_eq!(words(leaves(&root, &name("dm-0"))), ["sda", "sdb"]);
         assert_eq!(words(leaves(&root, &name("sda"))), ["sda"]);
+        assert_eq!(words(all_below(&root, &name("dm-0"))), ["md0", "sda", "sdb"]);
+        assert_eq!(words(all_below(&root, &name("sda"))), Vec::<String>::new());
         assert_eq!(words(whole_stack(&root, &name("sda"))), ["sda", "md0", "dm-0"]);
         assert_eq!(words(whole_stack(&root, &name("md0"))), ["md0", "sda", "sdb", "dm-0"]);
     }

@@ -130,6 +130,12 @@ impl Entry {
         matches!(self.stage, Stage::Open | Stage::Held) || self.claim.is_some()
     }
 
+    /// Whether anything was written, or may have been: not of an experiment that only keeps others from the device.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        !self.planned.is_empty() || !self.moved.is_empty()
+    }
+
     /// Who is at work with its device or will put it back, among those that `is_alive`.
     #[must_use]
     pub fn answered_by(&self, is_alive: impl Fn(&Owner) -> bool) -> Option<Owner> {

@@ -41,6 +41,24 @@ impl<Q: QueueControl> HeldQueue<Q> {
         Self { all, start, time, ours: BTreeSet::new() }
     }
 
+    /// Has the device for this process before anything is written, so that no other program changes it meanwhile: what
+    /// is measured between two changes, or without any, hangs on it, too. An entry that holds nothing yet; the first
+    /// change goes on with it.
+    ///
+    /// # Errors
+    /// [`JournalError::Busy`] if another living process holds the device, else if it can not be written down. Changes may
+    /// be tried all the same.
+    pub fn claim(&mut self) -> Result<(), JournalError> {
+        if self.all.kept.entry.is_some() {
+            return Ok(());
+        }
+        let Held { journal, device, kept, armed, .. } = &mut self.all;
+        let id = journal.intend(first_intent(device, &[], &self.start, self.time))?;
+        *armed = true;
+        kept.entry = Some(id.clone());
+        journal.done(&id, false, Vec::new())
+    }
+
     /// The queue as it was at the beginning.
     #[must_use]
     pub fn start(&self) -> &QueueState {
@@ -91,27 +109,21 @@ impl<Q: QueueControl> HeldQueue<Q> {
         work: impl FnOnce(&dyn QueueControl, &DeviceId, &mut BeforeWriting<'_>) -> Applied,
     ) -> Applied {
         let held_before = self.all.armed;
+        let first = self.ours.is_empty();
         let (mut noted, mut held_by_other) = (false, false);
         let mut applied = {
             let Held { journal, queue, device, kept, .. } = &mut self.all;
             let (start, time) = (&self.start, self.time);
             work(queue, device, &mut |_, planned| {
-                let answer = if let Some(id) = kept.entry.as_ref() {
-                    journal.more(id, device, planned)
-                } else {
+                if first {
                     kept.warning = snapshot::keep_first(journal, device, start)
                         .err()
                         .map(|e| format!("the way back to boot: {e}"));
-                    let intent = Intent {
-                        device,
-                        planned,
-                        before: start,
-                        time,
-                        mode: Mode::Held,
-                        owner: Owner::this(),
-                        reverts_at: None,
-                        redo_of: None,
-                    };
+                }
+                let answer = if let Some(id) = kept.entry.as_ref() {
+                    journal.more(id, device, planned)
+                } else {
+                    let intent = first_intent(device, planned, start, time);
                     journal.intend(intent).map(|id| kept.entry = Some(id))
                 };
                 held_by_other = matches!(answer, Err(JournalError::Busy { .. } | JournalError::Settled(_)));
@@ -164,4 +176,15 @@ impl<Q: QueueControl> HeldQueue<Q> {
             self.all.kept.warning = Some(e.to_string());
         }
     }
+}
+
+/// The beginning of an entry that goes on.
+fn first_intent<'a>(
+    device: &'a DeviceId,
+    planned: &'a [Change],
+    before: &'a QueueState,
+    time: u64,
+) -> Intent<'a> {
+    let (mode, owner) = (Mode::Held, Owner::this());
+    Intent { device, planned, before, time, mode, owner, reverts_at: None, redo_of: None }
 }

@@ -84,7 +84,7 @@ pub fn pending(entries: &[Entry], is_alive: impl Fn(&Owner) -> bool) -> Vec<&Ent
 pub fn left_held(journal: &Journal) -> Vec<String> {
     let entries = journal.entries().unwrap_or_default();
     let mut devices: Vec<&KernelName> =
-        pending(&entries, Owner::alive).into_iter().map(|e| &e.device.name).collect();
+        pending(&entries, Owner::alive).into_iter().filter(|e| e.holds()).map(|e| &e.device.name).collect();
     devices.sort();
     devices.dedup();
     let words = |d| {

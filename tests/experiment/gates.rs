@@ -32,7 +32,7 @@ fn set(state: &mut QueueState, name: &str, value: &str) {
 #[test]
 fn each_flaw_is_found_by_its_gate_alone() {
     assert_eq!(found(|_| {}), []);
-    let cases: [(Gate, bool, &str, Flaw); 15] = [
+    let cases: [(Gate, bool, &str, Flaw); 16] = [
         (Gate::G1, true, "read_ahead_kb changed from 64 to 128 during", |m| {
             set(&mut m.settings.1, "read_ahead_kb", "128");
         }),
@@ -42,6 +42,7 @@ fn each_flaw_is_found_by_its_gate_alone() {
         (Gate::G4, true, "others used it", |m| scale(m, 103)),
         (Gate::G4, true, "from a cache", |m| scale(m, 97)),
         (Gate::G7, true, "slept", |m| m.asleep_s = 0.2),
+        (Gate::G7, true, "this program was stopped", |m| m.halted = true),
         (Gate::G8, true, "size changed", |m| m.size = Some(Bytes(8))),
         (Gate::G8, true, "another device", |m| m.id.as_mut().unwrap().diskseq = Some(8)),
         (Gate::G8, true, "gone", |m| m.id = None),

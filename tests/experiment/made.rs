@@ -175,6 +175,7 @@ impl Bench for Made {
             stolen: Some(0.0),
             heat: None,
             asleep_s: 0.0,
+            halted: false,
             settings: (before.clone(), before),
             id: Some(self.id.clone()),
             size: Some(self.size),

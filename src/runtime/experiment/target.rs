@@ -15,6 +15,7 @@ use crate::sys::memory::Memory;
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
 use crate::sys::root::SysRoot;
+use crate::sys::stack;
 use crate::trial;
 use crate::units::{Bytes, Sectors};
 use crate::workload::job::Job;
@@ -103,6 +104,7 @@ pub fn weaknesses(
         span,
         depth: depth.or_else(|| state.number("nr_requests")),
         tuned: Some(whole.clone()),
+        below: used.as_ref().map(|used| stack::all_below(root, used)).unwrap_or_default(),
         used,
     };
     let mut out: Vec<Weak> = Vec::new();
