@@ -1,19 +1,12 @@
 //! The submission queue entries of a slot's I/Os. What they have in common is written down once: to build one from
 //! nothing costs a fifth of what an I/O may cost, to aim it at another offset two stores.
 
-use io_uring::squeue;
 use rustix::io_uring::{
     IoringOp, IoringSqeFlags, addr_or_splice_off_in_union, buf_union, io_uring_ptr, io_uring_sqe,
     io_uring_user_data, ioprio_union, len_union, off_or_addr2_union,
 };
 
 use crate::workload::io::Direction;
-
-// Both are the kernel's `struct io_uring_sqe` (include/uapi/linux/io_uring.h).
-const _: () = assert!(
-    size_of::<io_uring_sqe>() == size_of::<squeue::Entry>()
-        && align_of::<io_uring_sqe>() == align_of::<squeue::Entry>()
-);
 
 /// What the entries of all slots have in common.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +26,7 @@ pub(super) struct Target {
 /// The entry of a slot: reads or writes its whole buffer, at the offset that it was last aimed at.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    sqe: io_uring_sqe,
+    pub(super) sqe: io_uring_sqe,
     fixed_buffers: bool,
 }
 
@@ -75,12 +68,5 @@ impl Entry {
         self.sqe.off_or_addr2 = off_or_addr2_union { off: offset };
         self.sqe.len = len_union { len };
         self
-    }
-
-    /// As the queue takes it.
-    #[inline]
-    pub(super) const fn queued(&self) -> &squeue::Entry {
-        // SAFETY: both types are the kernel's struct, laid out as in C; every value of it is one of the queue's.
-        unsafe { &*(&raw const self.sqe).cast::<squeue::Entry>() }
     }
 }

@@ -15,7 +15,7 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, opcode, squeue, types};
-use rustix::io_uring::{IoringEnterFlags, io_uring_enter};
+use rustix::io_uring::{IoringEnterFlags, io_uring_enter, io_uring_sqe};
 
 use super::{DriveError, FlushCall, FlushCount, Source};
 use crate::units::Nanos;
@@ -208,7 +208,7 @@ impl Flight {
         (slot.io, slot.start, slot.due, slot.done) = (io, at.0, due.0, 0);
         slot.entry.aim(io.direction, io.offset);
         // SAFETY: the buffer lives until its completion is reaped, or is leaked (see `Drop`); the descriptor likewise.
-        if unsafe { queues.push(slot.entry.queued()) } {
+        if unsafe { queues.push(queued(&slot.entry)) } {
             self.count += 1;
         }
         io.direction
@@ -268,7 +268,7 @@ impl Flight {
             let at = slot.io.offset + u64::from(slot.done);
             let rest = slot.entry.rest(buffer, at, self.source.bs - slot.done);
             // SAFETY: as for the whole I/O.
-            if unsafe { queues.push(rest.queued()) } {
+            if unsafe { queues.push(queued(&rest)) } {
                 self.count += 1;
             }
             return false;
@@ -277,6 +277,19 @@ impl Flight {
         ledger.failed(IoFailure { io: slot.io, errno });
         true
     }
+}
+
+// Both are the kernel's `struct io_uring_sqe` (include/uapi/linux/io_uring.h).
+const _: () = assert!(
+    size_of::<io_uring_sqe>() == size_of::<squeue::Entry>()
+        && align_of::<io_uring_sqe>() == align_of::<squeue::Entry>()
+);
+
+/// A slot's entry as the queue takes it.
+#[inline]
+const fn queued(entry: &Entry) -> &squeue::Entry {
+    // SAFETY: both types are the kernel's struct, laid out as in C; every value of the one is a value of the other.
+    unsafe { &*(&raw const entry.sqe).cast::<squeue::Entry>() }
 }
 
 /// The two rings shared with the kernel. Its side of them is looked at, and ours shown to it, once for each wait and not
