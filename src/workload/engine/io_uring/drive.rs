@@ -61,26 +61,19 @@ impl Flight {
     ) -> Result<Nanos, DriveError> {
         let mut at = begun;
         let mut last_answer = at;
-        let mut flush_due = false;
         if !self.polled {
             queues.set_timer();
         }
         self.free.extend((0..self.slots.len()).rev());
+        let mut flush_due = self.fill(queues, pattern, ledger, at);
         loop {
-            while !flush_due
-                && ledger.may_issue()
-                && let Some(index) = self.free.pop()
-            {
-                let direction = self.issue(index, queues, pattern, ledger, (at, Nanos(NOT_DUE)));
-                flush_due = self.flushes.due(direction);
-            }
             if self.count == 0 {
                 if !flush_due {
                     return Ok(at);
                 }
                 at = self.flush(queues, ledger, at)?;
-                flush_due = false;
                 last_answer = at;
+                flush_due = self.fill(queues, pattern, ledger, at);
                 continue;
             }
             queues.submit_and_wait()?;
@@ -99,9 +92,15 @@ impl Flight {
                 // The kernel gives back the number it was given.
                 #[allow(clippy::cast_possible_truncation)]
                 let index = index as usize;
-                if self.completed(index, result, queues, ledger, at) {
-                    self.free.push(index);
+                if !self.completed(index, result, queues, ledger, at) {
+                    continue;
                 }
+                if flush_due || !ledger.may_issue() {
+                    self.free.push(index);
+                    continue;
+                }
+                let direction = self.issue(index, queues, pattern, ledger, (at, Nanos(NOT_DUE)));
+                flush_due = self.flushes.due(direction);
             }
             if any || (ledger.may_issue() && !flush_due) {
                 last_answer = at;
@@ -109,6 +108,26 @@ impl Flight {
                 return Err(stuck(self.count, ledger));
             }
         }
+    }
+
+    /// Issues an I/O for each free slot, up to a flush, and tells whether one is due.
+    #[cold]
+    fn fill(
+        &mut self,
+        queues: &mut Queues<'_>,
+        pattern: &mut Pattern,
+        ledger: &mut Ledger,
+        at: Nanos,
+    ) -> bool {
+        while ledger.may_issue()
+            && let Some(index) = self.free.pop()
+        {
+            let direction = self.issue(index, queues, pattern, ledger, (at, Nanos(NOT_DUE)));
+            if self.flushes.due(direction) {
+                return true;
+            }
+        }
+        false
     }
 
     /// I/Os at times of their own: those of an open loop, or of a loop that thinks between an answer and what takes its
@@ -180,7 +199,7 @@ impl Flight {
 
 impl IoEngine for Uring {
     fn registered(&self) -> Option<&'static str> {
-        Some(match (self.flight.fixed_buffers, !self.flight.target.1.is_empty()) {
+        Some(match (self.flight.target.fixed_buffers, self.flight.target.fixed_file) {
             (true, true) => "registered buffers and file",
             (true, false) => "registered buffers",
             (false, true) => "registered file",

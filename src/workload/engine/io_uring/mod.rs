@@ -8,12 +8,14 @@
 #![allow(unsafe_code)] // the kernel writes into memory while no borrow of it exists; see `Uring`
 
 mod drive;
+mod entry;
 
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, opcode, squeue, types};
+use rustix::io_uring::{IoringEnterFlags, io_uring_enter, io_uring_sqe};
 
 use super::{DriveError, FlushCall, FlushCount, Source};
 use crate::units::Nanos;
@@ -21,6 +23,7 @@ use crate::workload::buffer::Arena;
 use crate::workload::io::{Direction, Io};
 use crate::workload::ledger::{IoFailure, Ledger};
 use crate::workload::pattern::Pattern;
+use entry::{Entry, Target};
 
 /// A wait ends after this long even if nothing completed, to see the time and a stop. It is a timer in the ring that is
 /// set anew when it fires: a time limit on every single wait costs some percent of the I/Os.
@@ -91,8 +94,8 @@ pub fn probe() -> io::Result<Setup> {
 }
 
 /// The state of one buffer's I/O.
-#[derive(Clone, Copy, Debug)]
 struct Slot {
+    entry: Entry,
     io: Io,
     /// When it was handed to the kernel.
     start: u64,
@@ -101,8 +104,6 @@ struct Slot {
     /// Bytes that were moved before a short I/O was continued.
     done: u32,
 }
-
-const EMPTY: Slot = Slot { io: Io { offset: 0, direction: Direction::Read }, start: 0, due: 0, done: 0 };
 
 /// The engine.
 ///
@@ -126,9 +127,7 @@ struct Flight {
     /// Writes so far: each block written is unlike every other.
     written: u64,
     flushes: FlushCount,
-    /// The descriptor, or its number among those that are registered.
-    target: (types::Fd, squeue::Flags),
-    fixed_buffers: bool,
+    target: Target,
     /// Answers are polled for: neither a timer nor a flush can be in the ring.
     polled: bool,
 }
@@ -153,59 +152,38 @@ impl Uring {
         // SAFETY: the arena outlives the ring: it is dropped after it, or leaked with it.
         let fixed_buffers = unsafe { ring.submitter().register_buffers(&vectors) }.is_ok();
         let fd = source.fd.as_raw_fd();
-        let target = match ring.submitter().register_files(&[fd]) {
-            Ok(()) => (types::Fd(0), squeue::Flags::FIXED_FILE),
-            Err(_) => (types::Fd(fd), squeue::Flags::empty()),
+        let registered = ring.submitter().register_files(&[fd]).is_ok();
+        let target = Target {
+            fd: if registered { 0 } else { fd },
+            fixed_file: registered,
+            fixed_buffers,
+            bs: source.bs,
+            ioprio: source.ioprio,
         };
-        Ok(Self {
-            ring: ManuallyDrop::new(ring),
-            flight: ManuallyDrop::new(Flight {
-                arena,
-                slots: vec![EMPTY; count],
-                free: Vec::with_capacity(count),
-                count: 0,
-                written: 0,
-                flushes: FlushCount::new(source.flush),
-                source,
-                target,
-                fixed_buffers,
-                polled,
-            }),
-        })
+        let mut flight = Flight {
+            arena,
+            slots: Vec::with_capacity(count),
+            free: Vec::with_capacity(count),
+            count: 0,
+            written: 0,
+            flushes: FlushCount::new(source.flush),
+            source,
+            target,
+            polled,
+        };
+        flight.prepare(count);
+        Ok(Self { ring: ManuallyDrop::new(ring), flight: ManuallyDrop::new(flight) })
     }
 }
 
 impl Flight {
-    #[inline]
-    fn entry(&self, index: usize, slot: &Slot) -> squeue::Entry {
-        // SAFETY: `done` is less than the buffer's size while an I/O is to be continued, and 0 otherwise.
-        let buffer = unsafe { self.arena.pointer(index).add(slot.done as usize) };
-        let (len, at) = (self.source.bs - slot.done, slot.io.offset + u64::from(slot.done));
-        let prio = self.source.ioprio;
-        // More buffers than an index can tell are never registered.
-        #[allow(clippy::cast_possible_truncation)]
-        let nr = index as u16;
-        let (fd, flags) = self.target;
-        let e = match (slot.io.direction, self.fixed_buffers) {
-            (Direction::Read, true) => {
-                opcode::ReadFixed::new(fd, buffer, len, nr).offset(at).ioprio(prio).build()
-            }
-            (Direction::Read, false) => opcode::Read::new(fd, buffer, len).offset(at).ioprio(prio).build(),
-            (Direction::Write, true) => {
-                opcode::WriteFixed::new(fd, buffer, len, nr).offset(at).ioprio(prio).build()
-            }
-            (Direction::Write, false) => opcode::Write::new(fd, buffer, len).offset(at).ioprio(prio).build(),
-        };
-        e.flags(flags).user_data(index as u64)
-    }
-
-    /// Queues what is left of the I/O of a slot.
-    #[inline]
-    fn push(&mut self, index: usize, slot: &Slot, queues: &mut Queues<'_>) {
-        let e = self.entry(index, slot);
-        // SAFETY: the buffer lives until its completion is reaped, or is leaked (see `Drop`); the descriptor likewise.
-        if unsafe { queues.push(&e) } {
-            self.count += 1;
+    /// Makes the slots, with nothing in flight.
+    fn prepare(&mut self, count: usize) {
+        let io = Io { offset: 0, direction: Direction::Read };
+        self.slots.clear();
+        for index in 0..count {
+            let entry = Entry::new(index, self.arena.pointer(index), &self.target);
+            self.slots.push(Slot { entry, io, start: 0, due: NOT_DUE, done: 0 });
         }
     }
 
@@ -226,9 +204,13 @@ impl Flight {
             self.written += 1;
             self.arena.stamp(index, io.offset, self.written);
         }
-        let slot = Slot { io, start: at.0, due: due.0, done: 0 };
-        self.slots[index] = slot;
-        self.push(index, &slot, queues);
+        let slot = &mut self.slots[index];
+        (slot.io, slot.start, slot.due, slot.done) = (io, at.0, due.0, 0);
+        slot.entry.aim(io.direction, io.offset);
+        // SAFETY: the buffer lives until its completion is reaped, or is leaked (see `Drop`); the descriptor likewise.
+        if unsafe { queues.push(queued(&slot.entry)) } {
+            self.count += 1;
+        }
         io.direction
     }
 
@@ -248,7 +230,8 @@ impl Flight {
     }
 
     /// One completion: counted, continued or failed. True if the slot is free again.
-    #[inline]
+    #[allow(clippy::inline_always)] // as `issue`
+    #[inline(always)]
     fn completed(
         &mut self,
         index: usize,
@@ -280,8 +263,14 @@ impl Flight {
         let n = u32::try_from(result).unwrap_or(0);
         if n > 0 && self.source.can_continue(slot.done + n) {
             slot.done += n;
-            let slot = *slot;
-            self.push(index, &slot, queues);
+            // SAFETY: `done` is less than the buffer's size.
+            let buffer = unsafe { self.arena.pointer(index).add(slot.done as usize) };
+            let at = slot.io.offset + u64::from(slot.done);
+            let rest = slot.entry.rest(buffer, at, self.source.bs - slot.done);
+            // SAFETY: as for the whole I/O.
+            if unsafe { queues.push(queued(&rest)) } {
+                self.count += 1;
+            }
             return false;
         }
         let errno = (result < 0).then_some(-result);
@@ -290,22 +279,38 @@ impl Flight {
     }
 }
 
+// Both are the kernel's `struct io_uring_sqe` (include/uapi/linux/io_uring.h).
+const _: () = assert!(
+    size_of::<io_uring_sqe>() == size_of::<squeue::Entry>()
+        && align_of::<io_uring_sqe>() == align_of::<squeue::Entry>()
+);
+
+/// A slot's entry as the queue takes it.
+#[inline]
+const fn queued(entry: &Entry) -> &squeue::Entry {
+    // SAFETY: both types are the kernel's struct, laid out as in C; every value of the one is a value of the other.
+    unsafe { &*(&raw const entry.sqe).cast::<squeue::Entry>() }
+}
+
 /// The two rings shared with the kernel. Its side of them is looked at, and ours shown to it, once for each wait and not
 /// for each I/O.
 struct Queues<'a> {
+    fd: BorrowedFd<'a>,
     submitter: Submitter<'a>,
     submissions: SubmissionQueue<'a>,
     completions: CompletionQueue<'a>,
     /// How many completions a wait is for: one; none where they are polled for. There the kernel looks once at the device
     /// each time it is entered, which costs a fraction of a microsecond. Told to wait it would look until something came,
     /// on a device that hangs for ever, deaf to the time and to a stop.
-    wanted: usize,
+    wanted: u32,
 }
 
 impl<'a> Queues<'a> {
     fn of(ring: &'a mut IoUring, polled: bool) -> Self {
+        // SAFETY: the ring is borrowed for as long, so it is not closed meanwhile.
+        let fd = unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) };
         let (submitter, submissions, completions) = ring.split();
-        Self { submitter, submissions, completions, wanted: usize::from(!polled) }
+        Self { fd, submitter, submissions, completions, wanted: u32::from(!polled) }
     }
 
     /// Queues an entry. The queue has a place for every slot, the timer and a flush, and none of these is in it twice, so
@@ -326,15 +331,20 @@ impl<'a> Queues<'a> {
         let _ = unsafe { self.push(&e) };
     }
 
-    /// Submits what is queued and waits for a completion, the timer's included.
+    /// Submits what is queued and waits for a completion, the timer's included. The call by itself: the crate's own looks at
+    /// the rings once more and asks libc, which is a fifth of what an I/O may cost where each is waited for.
     #[inline]
     fn submit_and_wait(&mut self) -> Result<(), DriveError> {
         // What was reaped is told first: the kernel takes completions that were not for new ones, and would not wait.
         self.completions.sync();
         self.submissions.sync();
-        let answer = entered(self.submitter.submit_and_wait(self.wanted));
+        // No more than the ring's size, which is 32 bits wide.
+        #[allow(clippy::cast_possible_truncation)]
+        let queued = self.submissions.len() as u32;
+        // SAFETY: what the entries name lives until they are reaped, as `push` was promised; nothing else is passed.
+        let answer = unsafe { io_uring_enter(self.fd, queued, self.wanted, IoringEnterFlags::GETEVENTS) };
         self.seen();
-        answer
+        answer.map(drop).or_else(|e| passing(e.into()))
     }
 
     /// Submits what is queued and waits for a completion, at most so long; if they are polled for, not at all.
@@ -346,9 +356,9 @@ impl<'a> Queues<'a> {
         let args = types::SubmitArgs::new().timespec(&time);
         self.completions.sync();
         self.submissions.sync();
-        let answer = entered(self.submitter.submit_with_args(1, &args));
+        let answer = self.submitter.submit_with_args(1, &args);
         self.seen();
-        answer
+        answer.map(drop).or_else(passing)
     }
 
     /// Takes note of what the kernel did.
@@ -365,16 +375,13 @@ impl<'a> Queues<'a> {
     }
 }
 
-fn entered(answer: io::Result<usize>) -> Result<(), DriveError> {
-    match answer {
-        Ok(_) => Ok(()),
-        // A signal, a full completion queue, or time is up: look at what is there and come again.
-        Err(e)
-            if matches!(e.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN | libc::ETIME)) =>
-        {
-            Ok(())
-        }
-        Err(e) => Err(DriveError::Ring(e)),
+/// What the kernel answered instead of waiting: a signal, a full completion queue, or time is up, which say to look at what
+/// is there and to come again; or that the ring can not go on.
+#[cold]
+fn passing(error: io::Error) -> Result<(), DriveError> {
+    match error.raw_os_error() {
+        Some(libc::EINTR | libc::EBUSY | libc::EAGAIN | libc::ETIME) => Ok(()),
+        _ => Err(DriveError::Ring(error)),
     }
 }
 

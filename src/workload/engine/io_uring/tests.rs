@@ -47,11 +47,13 @@ fn what_is_read_is_what_is_at_the_offset_however_it_is_set_up() {
         for (buffers, registered) in [(true, true), (true, false), (false, true), (false, false)] {
             for (depth, quota) in [(1, 1), (8, 8), (32, 100)] {
                 let change = |e: &mut Uring| {
-                    e.flight.fixed_buffers &= buffers;
+                    e.flight.target.fixed_buffers &= buffers;
                     if !registered {
-                        let fd = types::Fd(e.flight.source.fd.as_raw_fd());
-                        e.flight.target = (fd, squeue::Flags::empty());
+                        e.flight.target.fd = e.flight.source.fd.as_raw_fd();
+                        e.flight.target.fixed_file = false;
                     }
+                    let count = e.flight.slots.len();
+                    e.flight.prepare(count);
                 };
                 let (mut engine, end) = drive(&file, depth, quota, change, setup);
                 assert_eq!((end.figures.ios(), end.figures.bytes()), (quota, quota * 4096));
