@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use super::{FLUSH, Flight, LONGEST_WAIT, NOT_DUE, Queues, TIMER, Uring};
+use super::{FLUSH, Flight, LONGEST_WAIT, Queues, TIMER, Uring};
 use crate::units::Nanos;
 use crate::workload::arrivals::Arrivals;
 use crate::workload::engine::one_at_a_time::{begin, sleep_until};
@@ -99,7 +99,7 @@ impl Flight {
                     self.free.push(index);
                     continue;
                 }
-                let direction = self.issue(index, queues, pattern, ledger, (at, Nanos(NOT_DUE)));
+                let direction = self.issue(index, queues, pattern, ledger, at);
                 flush_due = self.flushes.due(direction);
             }
             if any || (ledger.may_issue() && !flush_due) {
@@ -122,7 +122,7 @@ impl Flight {
         while ledger.may_issue()
             && let Some(index) = self.free.pop()
         {
-            let direction = self.issue(index, queues, pattern, ledger, (at, Nanos(NOT_DUE)));
+            let direction = self.issue(index, queues, pattern, ledger, at);
             if self.flushes.due(direction) {
                 return true;
             }
@@ -151,8 +151,10 @@ impl Flight {
                 && let Some(index) = self.free.pop()
             {
                 times.take();
-                let due = if times.open() { due } else { Nanos(NOT_DUE) };
-                let direction = self.issue(index, queues, pattern, ledger, (at, due));
+                if times.open() {
+                    self.slots[index].due = due.0;
+                }
+                let direction = self.issue(index, queues, pattern, ledger, at);
                 flush_due = self.flushes.due(direction);
             }
             if self.count == 0 && flush_due {

@@ -27,7 +27,8 @@ pub(super) struct Target {
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) sqe: io_uring_sqe,
-    fixed_buffers: bool,
+    /// What reads and what writes, by direction.
+    operations: [IoringOp; 2],
 }
 
 impl Entry {
@@ -46,18 +47,18 @@ impl Entry {
             buf: buf_union { buf_index: if target.fixed_buffers { nr } else { 0 } },
             ..Default::default()
         };
-        Self { sqe, fixed_buffers: target.fixed_buffers }
+        let operations = if target.fixed_buffers {
+            [IoringOp::ReadFixed, IoringOp::WriteFixed]
+        } else {
+            [IoringOp::Read, IoringOp::Write]
+        };
+        Self { sqe, operations }
     }
 
     /// Aims it.
     #[inline]
     pub(super) const fn aim(&mut self, direction: Direction, offset: u64) {
-        self.sqe.opcode = match (direction, self.fixed_buffers) {
-            (Direction::Read, true) => IoringOp::ReadFixed,
-            (Direction::Read, false) => IoringOp::Read,
-            (Direction::Write, true) => IoringOp::WriteFixed,
-            (Direction::Write, false) => IoringOp::Write,
-        };
+        self.sqe.opcode = self.operations[direction as usize];
         self.sqe.off_or_addr2 = off_or_addr2_union { off: offset };
     }
 

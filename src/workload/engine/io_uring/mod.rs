@@ -187,7 +187,7 @@ impl Flight {
         }
     }
 
-    /// Fills a slot with the next I/O, which was due at `due`, and tells its direction.
+    /// Fills a slot with the next I/O and tells its direction. When it was due is in the slot already.
     #[allow(clippy::inline_always)] // a call and its saved registers would be a tenth of what an I/O costs
     #[inline(always)]
     fn issue(
@@ -196,7 +196,7 @@ impl Flight {
         queues: &mut Queues<'_>,
         pattern: &mut Pattern,
         ledger: &mut Ledger,
-        (at, due): (Nanos, Nanos),
+        at: Nanos,
     ) -> Direction {
         ledger.issued();
         let io = pattern.next_io();
@@ -205,7 +205,7 @@ impl Flight {
             self.arena.stamp(index, io.offset, self.written);
         }
         let slot = &mut self.slots[index];
-        (slot.io, slot.start, slot.due, slot.done) = (io, at.0, due.0, 0);
+        (slot.io, slot.start, slot.done) = (io, at.0, 0);
         slot.entry.aim(io.direction, io.offset);
         // SAFETY: the buffer lives until its completion is reaped, or is leaked (see `Drop`); the descriptor likewise.
         if unsafe { queues.push(queued(&slot.entry)) } {
