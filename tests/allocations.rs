@@ -52,7 +52,8 @@ fn note() {
     }
 }
 
-/// What the workers did between the first and the last look at a run that measures.
+/// What the workers did between the first and the last look at a run that measures. It is stopped when that is enough: how
+/// long it takes for that is the machine's affair.
 #[derive(Default)]
 struct Seen {
     first: Option<(u64, u64)>,
@@ -60,11 +61,20 @@ struct Seen {
     looks: u64,
 }
 
+impl Seen {
+    fn enough(&self) -> bool {
+        self.looks >= 5 && self.first.is_some_and(|(_, ios)| self.last.1 > ios)
+    }
+}
+
 impl Observer for Seen {
+    fn wants_stop(&self) -> bool {
+        self.enough()
+    }
+
     fn progress(&mut self, p: Progress) {
-        // Workers end in the last of it: an open loop does when nothing more is due in time.
-        let ends_soon = p.planned.is_none_or(|planned| p.elapsed.0 + 100_000_000 > planned.0);
-        if p.phase == Phase::Measuring && p.ios > 0 && !ends_soon {
+        // Workers end once it is enough.
+        if p.phase == Phase::Measuring && p.ios > 0 && !self.enough() {
             let now = (BY_WORKERS.load(Ordering::Relaxed), p.ios);
             self.first.get_or_insert(now);
             self.last = now;
@@ -75,7 +85,7 @@ impl Observer for Seen {
 
 fn job(keys: &str) -> Job {
     let mut job = preset::find("randread-4k").unwrap().jobs().remove(0);
-    let common = "ramp=100ms runtime=700ms size=64m direct=false norandommap=1";
+    let common = "ramp=100ms runtime=60s size=64m direct=false norandommap=1";
     for key in common.split_ascii_whitespace().chain(keys.split_ascii_whitespace()) {
         job.set(key).unwrap();
     }

@@ -9,9 +9,10 @@ mod support;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use support::loopdev::within_seconds;
 use support::pty::Session;
 use support::throttle::Throttle;
-use support::{children, state_of};
+use support::{children, is_stuck, state_of};
 
 const END: &str = "\x1b[F";
 const ENTER: &str = "\r";
@@ -205,8 +206,8 @@ fn a_worker_stuck_on_a_device_that_hangs_does_not_keep_the_prompt() {
     s.keys(ENTER);
     s.keys(END);
     s.keys(ENTER);
-    s.wait_for("ramp");
     let program = program(&s);
+    assert!(within_seconds(20, || is_stuck(program, "worker-0")), "no worker is stuck:\n{}", s.text());
     s.keys("q");
     s.wait_for("Stop the run?");
     s.keys("\x1b[C");

@@ -391,7 +391,7 @@ fn two_programs_at_once_end_in_one_of_their_states_and_all_of_it_goes_back() {
     assert_eq!(b_before.differences(&state(&b)), []);
 }
 
-/// A set that reverts after this time, and its keeper.
+/// A set that reverts after this time, and its keeper. So long that it does not while this looks, on a slow machine either.
 fn dead_mans_switch(d: &LoopDevice, after: &str) -> Owner {
     let (code, _, err) =
         run(&["set", &d.kernel(), "scheduler=mq-deadline", "read_ahead_kb=512", "--revert-after", after]);
@@ -407,7 +407,7 @@ fn dead_mans_switch(d: &LoopDevice, after: &str) -> Owner {
 fn what_is_not_confirmed_reverts() {
     let _turn = one_at_a_time();
     let Some((d, before)) = bench() else { return };
-    let keeper = dead_mans_switch(&d, "1s");
+    let keeper = dead_mans_switch(&d, "6s");
     assert!(within_seconds(20, || before.differences(&state(&d)).is_empty()), "never reverted");
     assert!(within_seconds(20, || !keeper.alive()), "the keeper does not end");
     let (code, _, err) = run(&["set", "--confirm", &d.kernel()]);
@@ -418,7 +418,7 @@ fn what_is_not_confirmed_reverts() {
 fn what_is_confirmed_is_kept_and_can_be_undone() {
     let _turn = one_at_a_time();
     let Some((d, before)) = bench() else { return };
-    let keeper = dead_mans_switch(&d, "3s");
+    let keeper = dead_mans_switch(&d, "10m");
     assert_eq!(run(&["restore"]).0, 0);
     assert_eq!(d.scheduler(), "mq-deadline", "its keeper lives");
     let (code, j, err) = run(&["set", "--confirm", &d.kernel(), "--json"]);
@@ -451,7 +451,7 @@ fn the_switch_outlives_the_terminal_it_was_set_from() {
     let _turn = one_at_a_time();
     let Some((d, before)) = bench() else { return };
     let name = d.kernel();
-    let mut session = Session::start(&["set", &name, "read_ahead_kb=512", "--revert-after", "2s"], 80, 24);
+    let mut session = Session::start(&["set", &name, "read_ahead_kb=512", "--revert-after", "6s"], 80, 24);
     session.wait_for("reverts at");
     let keeper = entries_of(&d).last().unwrap().owner;
     assert!(session.wait_for_end().success());

@@ -288,6 +288,12 @@ fn a_writer_that_is_killed_leaves_a_record() {
             assert!(began.elapsed() < Duration::from_secs(30), "the child does not begin");
             std::thread::sleep(Duration::from_millis(1));
         }
+        // The first is killed as soon as it begins, the others once they have written something, at any moment.
+        let trials = place.join("trials.jsonl");
+        while i > 0 && trials.metadata().map_or(0, |m| m.len()) == 0 {
+            assert!(began.elapsed() < Duration::from_secs(30), "the child writes no trial");
+            std::thread::sleep(Duration::from_millis(1));
+        }
         std::thread::sleep(Duration::from_millis(i * 7));
         child.kill().unwrap();
         child.wait().unwrap();

@@ -25,7 +25,7 @@ use tempfile::TempDir;
 
 pub use loopdev::{LoopDevice, loop_device};
 pub use privileged::{installed, privileged};
-pub use processes::{children, keepers, state_of};
+pub use processes::{children, is_stuck, keepers, state_of};
 
 /// The program with a home of its own, so that no test reads or writes the configuration, state or colour settings
 /// of whoever runs it. Keep the returned directory until the command has ended.

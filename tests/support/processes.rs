@@ -5,6 +5,18 @@ pub fn state_of(pid: u32) -> Option<char> {
     fields(pid)?.first()?.chars().next()
 }
 
+/// Whether the thread of this name waits in the kernel and can not be disturbed, which it is found doing for a tenth of a
+/// second: a device that answers keeps nobody for so long.
+pub fn is_stuck(pid: u32, thread: &str) -> bool {
+    (0..10).all(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let stats = threads.filter_map(|t| std::fs::read_to_string(t.path().join("stat")).ok());
+        let waits = format!("({thread}) D ");
+        stats.into_iter().any(|s| s.contains(&waits))
+    })
+}
+
 /// The processes whose parent this is.
 pub fn children(pid: u32) -> Vec<u32> {
     let parent = pid.to_string();
@@ -16,14 +28,16 @@ pub fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// The keepers that hold something of this device, from the host's journal.
-pub fn keepers(device: &str) -> Vec<u32> {
+/// The keepers that hold something of this device, from the host's journal. Not of one that had its name before.
+pub fn keepers(device: &blktune::sys::name::KernelName) -> Vec<u32> {
+    use blktune::sys::inventory;
     use blktune::sys::root::SysRoot;
     use blktune::tuning::journal::{Journal, Stage};
     let root = SysRoot::host();
     let boot = std::fs::read_to_string(root.proc("sys/kernel/random/boot_id")).expect("a boot id");
     let entries = Journal::new(&root.run_dir(), boot.trim()).entries().expect("the journal can be read");
-    let held = entries.iter().filter(|e| e.stage == Stage::Held && e.device.name.kernel() == device);
+    let id = inventory::identify(&root, device).expect("the device is there");
+    let held = entries.iter().filter(|e| e.stage == Stage::Held && e.device.same_device(&id));
     held.map(|e| e.owner.pid).collect()
 }
 

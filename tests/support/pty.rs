@@ -129,6 +129,15 @@ impl Session {
         self.wait_until(&format!("an answer to {key:?}"), |t| under_cursor(t) != before);
     }
 
+    /// Waits until all keys before this were taken, where nothing else tells: they are taken one after the other, so that the
+    /// help opens after them. It is closed again.
+    pub fn all_taken(&mut self) {
+        self.keys("?");
+        self.wait_for("Keys");
+        self.keys("\x1b");
+        self.wait_until("the help closed", |t| !t.contains("Keys"));
+    }
+
     /// From the list: stages the next scheduler of the chosen device and opens the diff. Nothing is written yet.
     pub fn stage_scheduler(&mut self) {
         self.keys("2");
