@@ -140,8 +140,8 @@ impl Uring {
     /// Whatever setting up the ring answers; ENOMEM if the buffers can not be had.
     pub fn new(source: Source, depth: u32, setup: Setup, polled: bool) -> io::Result<Self> {
         let depth = depth.max(1);
-        // Beside the I/Os a timer and a flush.
-        let ring = setup.build(depth + 2, polled)?;
+        // Beside the I/Os a timer and a flush; twice, since what the kernel took is noted one wait late (see `Queues`).
+        let ring = setup.build((depth + 2).saturating_mul(2), polled)?;
         let no_memory = || io::Error::from_raw_os_error(libc::ENOMEM);
         let size = usize::try_from(source.bs).map_err(|_| no_memory())?;
         let count = usize::try_from(depth).map_err(|_| no_memory())?;
@@ -313,8 +313,9 @@ impl<'a> Queues<'a> {
         Self { fd, submitter, submissions, completions, wanted: u32::from(!polled) }
     }
 
-    /// Queues an entry. The queue has a place for every slot, the timer and a flush, and none of these is in it twice, so
-    /// it is never full.
+    /// Queues an entry. What the kernel took is noted when the next entries are shown to it, so up to then those before them
+    /// count as well. The queue has two places for every slot, the timer and a flush, and none of these is in it twice
+    /// between two waits, so it is never full.
     ///
     /// # Safety
     /// What the entry names, memory and descriptor, must live until its completion is reaped.
@@ -343,8 +344,11 @@ impl<'a> Queues<'a> {
         let queued = self.submissions.len() as u32;
         // SAFETY: what the entries name lives until they are reaped, as `push` was promised; nothing else is passed.
         let answer = unsafe { io_uring_enter(self.fd, queued, self.wanted, IoringEnterFlags::GETEVENTS) };
-        self.seen();
-        answer.map(drop).or_else(|e| passing(e.into()))
+        self.completions.sync();
+        match answer {
+            Ok(_) => Ok(()),
+            Err(e) => passing(e.into()),
+        }
     }
 
     /// Submits what is queued and waits for a completion, at most so long; if they are polled for, not at all.
@@ -357,15 +361,8 @@ impl<'a> Queues<'a> {
         self.completions.sync();
         self.submissions.sync();
         let answer = self.submitter.submit_with_args(1, &args);
-        self.seen();
-        answer.map(drop).or_else(passing)
-    }
-
-    /// Takes note of what the kernel did.
-    #[inline]
-    fn seen(&mut self) {
-        self.submissions.sync();
         self.completions.sync();
+        answer.map(drop).or_else(passing)
     }
 
     /// The next completion, as name and result.
