@@ -201,7 +201,7 @@ impl Flight {
 
 impl IoEngine for Uring {
     fn registered(&self) -> Option<&'static str> {
-        Some(match (self.flight.target.fixed_buffers, self.flight.target.fixed_file) {
+        Some(match (self.flight.registered.buffers, self.flight.registered.file) {
             (true, true) => "registered buffers and file",
             (true, false) => "registered buffers",
             (false, true) => "registered file",

@@ -23,7 +23,7 @@ use crate::workload::buffer::Arena;
 use crate::workload::io::{Direction, Io};
 use crate::workload::ledger::{IoFailure, Ledger};
 use crate::workload::pattern::Pattern;
-use entry::{Entry, Target};
+use entry::{Entry, Registered};
 
 /// A wait ends after this long even if nothing completed, to see the time and a stop. It is a timer in the ring that is
 /// set anew when it fires: a time limit on every single wait costs some percent of the I/Os.
@@ -127,7 +127,7 @@ struct Flight {
     /// Writes so far: each block written is unlike every other.
     written: u64,
     flushes: FlushCount,
-    target: Target,
+    registered: Registered,
     /// Answers are polled for: neither a timer nor a flush can be in the ring.
     polled: bool,
 }
@@ -150,16 +150,8 @@ impl Uring {
             (0..count).map(|i| libc::iovec { iov_base: arena.pointer(i).cast(), iov_len: size }).collect();
         // Without registration (old kernel, locked-memory limit) the same I/O only costs more.
         // SAFETY: the arena outlives the ring: it is dropped after it, or leaked with it.
-        let fixed_buffers = unsafe { ring.submitter().register_buffers(&vectors) }.is_ok();
-        let fd = source.fd.as_raw_fd();
-        let registered = ring.submitter().register_files(&[fd]).is_ok();
-        let target = Target {
-            fd: if registered { 0 } else { fd },
-            fixed_file: registered,
-            fixed_buffers,
-            bs: source.bs,
-            ioprio: source.ioprio,
-        };
+        let buffers = unsafe { ring.submitter().register_buffers(&vectors) }.is_ok();
+        let file = ring.submitter().register_files(&[source.fd.as_raw_fd()]).is_ok();
         let mut flight = Flight {
             arena,
             slots: Vec::with_capacity(count),
@@ -168,7 +160,7 @@ impl Uring {
             written: 0,
             flushes: FlushCount::new(source.flush),
             source,
-            target,
+            registered: Registered { file, buffers },
             polled,
         };
         flight.prepare(count);
@@ -182,7 +174,7 @@ impl Flight {
         let io = Io { offset: 0, direction: Direction::Read };
         self.slots.clear();
         for index in 0..count {
-            let entry = Entry::new(index, self.arena.pointer(index), &self.target);
+            let entry = Entry::new(index, self.arena.pointer(index), &self.source, self.registered);
             self.slots.push(Slot { entry, io, start: 0, due: NOT_DUE, done: 0 });
         }
     }
@@ -333,7 +325,7 @@ impl<'a> Queues<'a> {
     }
 
     /// Submits what is queued and waits for a completion, the timer's included. The call by itself: the crate's own looks at
-    /// the rings once more and asks libc, which is a fifth of what an I/O may cost where each is waited for.
+    /// the rings once more and goes through libc, which counts where few completions come with a wait.
     #[inline]
     fn submit_and_wait(&mut self) -> Result<(), DriveError> {
         // What was reaped is told first: the kernel takes completions that were not for new ones, and would not wait.

@@ -47,11 +47,8 @@ fn what_is_read_is_what_is_at_the_offset_however_it_is_set_up() {
         for (buffers, registered) in [(true, true), (true, false), (false, true), (false, false)] {
             for (depth, quota) in [(1, 1), (8, 8), (32, 100)] {
                 let change = |e: &mut Uring| {
-                    e.flight.target.fixed_buffers &= buffers;
-                    if !registered {
-                        e.flight.target.fd = e.flight.source.fd.as_raw_fd();
-                        e.flight.target.fixed_file = false;
-                    }
+                    e.flight.registered.buffers &= buffers;
+                    e.flight.registered.file &= registered;
                     let count = e.flight.slots.len();
                     e.flight.prepare(count);
                 };
