@@ -2,16 +2,14 @@
 
 use std::io::{self, Write};
 
+use crossterm::queue;
+use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
+
 use super::terminal;
 
-/// The terminal shows nothing of what follows (DEC private mode 2026, synchronized output). Terminals that do not know
-/// it take no notice.
-const BEGIN: &[u8] = b"\x1b[?2026h";
-/// It shows what came since.
-const END: &[u8] = b"\x1b[?2026l";
-
 /// Where a backend draws. What it writes becomes a frame when it flushes: one write, between marks that keep a terminal
-/// from showing half of it, however a slow line cuts it up.
+/// from showing half of it, however a slow line cuts it up (DEC private mode 2026, synchronized output). Terminals that do not
+/// know them take no notice.
 ///
 /// Once the terminal was given back, frames go nowhere: [`terminal::leave`] waits for the one that is being written,
 /// and none follows it onto the shell's screen.
@@ -21,27 +19,29 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// The frame with its marks; None if nothing was drawn.
-    fn whole(&mut self) -> Option<&[u8]> {
-        if self.frame.is_empty() {
-            return None;
+    /// The frame with its marks; empty if nothing was drawn.
+    fn whole(&mut self) -> io::Result<&[u8]> {
+        if !self.frame.is_empty() {
+            queue!(self.frame, EndSynchronizedUpdate)?;
         }
-        self.frame.extend_from_slice(END);
-        Some(&self.frame)
+        Ok(&self.frame)
     }
 }
 
 impl Write for Frames {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.frame.is_empty() && !bytes.is_empty() {
-            self.frame.extend_from_slice(BEGIN);
+            queue!(self.frame, BeginSynchronizedUpdate)?;
         }
         self.frame.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let Some(frame) = self.whole() else { return Ok(()) };
+        let frame = self.whole()?;
+        if frame.is_empty() {
+            return Ok(());
+        }
         let mut out = io::stdout().lock();
         let written = if terminal::held() { out.write_all(frame).and_then(|()| out.flush()) } else { Ok(()) };
         self.frame.clear();
@@ -56,12 +56,12 @@ mod tests {
     #[test]
     fn what_is_written_between_two_flushes_is_one_frame() {
         let mut frames = Frames::default();
-        assert_eq!(frames.whole(), None);
+        assert_eq!(frames.whole().unwrap(), b"");
         frames.write_all(b"").unwrap();
-        assert_eq!(frames.whole(), None, "a frame of nothing");
+        assert_eq!(frames.whole().unwrap(), b"", "a frame of nothing");
         frames.write_all(b"ab").unwrap();
         frames.write_all(b"c").unwrap();
-        assert_eq!(frames.whole(), Some(&b"\x1b[?2026habc\x1b[?2026l"[..]));
+        assert_eq!(frames.whole().unwrap(), b"\x1b[?2026habc\x1b[?2026l");
     }
 
     #[test]
@@ -70,6 +70,6 @@ mod tests {
         let mut frames = Frames::default();
         frames.write_all(b"late").unwrap();
         frames.flush().unwrap();
-        assert_eq!(frames.whole(), None);
+        assert_eq!(frames.whole().unwrap(), b"");
     }
 }
