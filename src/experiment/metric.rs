@@ -77,6 +77,12 @@ impl Metric {
         }
     }
 
+    /// A reading of the metric of that word, with its unit; of one that is not known as it is.
+    #[must_use]
+    pub fn reading_of(word: &str, v: f64) -> String {
+        Self::parse(word).map_or_else(|| three_digits(v), |m| m.reading(v))
+    }
+
     /// The metric of that word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {

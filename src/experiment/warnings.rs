@@ -10,7 +10,6 @@ use super::trial::Role;
 use super::verdict::Comparison;
 use crate::stats::outlier::outliers;
 use crate::stats::summary::median;
-use crate::units::three_digits;
 
 /// More trials than this are not told one by one.
 const MOST_TOLD: usize = 5;
@@ -120,10 +119,9 @@ fn slow_start(question: &Question, observations: &[Observation], blocks: &Blocks
     found.into_iter().chain(lead_in).collect()
 }
 
-/// A reading of the primary metric with its unit; of one that is not known as it is.
+/// A reading of the primary metric with its unit.
 fn shown(question: &Question, v: f64) -> String {
-    let metric = question.measures.first().and_then(|m| Metric::parse(&m.word));
-    metric.map_or_else(|| three_digits(v), |m| m.reading(v))
+    Metric::reading_of(question.measures.first().map_or("", |m| &m.word), v)
 }
 
 /// What a trial read and the median of the others, if it is an outlier among them.

@@ -121,7 +121,7 @@ impl Report<'_> {
                 .figures
                 .iter()
                 .map(|f| {
-                    let [mean, min, max] = [f.mean, f.min, f.max].map(|v| figure(&f.metric, v));
+                    let [mean, min, max] = [f.mean, f.min, f.max].map(|v| Metric::reading_of(&f.metric, v));
                     format!("{} {mean} ({min} to {max})", f.metric)
                 })
                 .collect();
@@ -269,7 +269,7 @@ impl Report<'_> {
                     some(t.plan.block.map(|b| b.to_string())),
                     some(t.plan.position.map(|p| p.to_string())),
                     t.plan.attempt.to_string(),
-                    some(t.readings.get(&d.metric).map(|v| figure(d.metric.word(), *v))),
+                    some(t.readings.get(&d.metric).map(|v| d.metric.reading(*v))),
                     remarks(t),
                 ]
             })
@@ -317,14 +317,6 @@ const fn role(role: Role) -> &'static str {
         Role::BaselineBefore => "baseline before",
         Role::BaselineAfter => "baseline after",
         Role::Precondition => "precondition",
-    }
-}
-
-/// A reading with its unit; of a metric that is not known as it is.
-fn figure(metric: &str, v: f64) -> String {
-    match Metric::parse(metric) {
-        Some(m) => m.reading(v),
-        None => three_digits(v),
     }
 }
 
