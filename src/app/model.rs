@@ -201,14 +201,18 @@ impl Model {
     /// Whether an experiment goes on.
     #[must_use]
     pub fn experimenting(&self) -> bool {
-        self.course.as_ref().is_some_and(|c| c.going())
+        self.going().is_some()
+    }
+
+    /// The experiment that goes on.
+    fn going(&self) -> Option<&Course> {
+        self.course.as_deref().filter(|c| c.going())
     }
 
     /// Why the settings of this device can not be written; None if they can, as far as is known.
     #[must_use]
     pub fn why_not_write(&self, device: &DeviceId) -> Option<String> {
-        let going = self.course.as_ref().filter(|c| c.going());
-        let experiment = going.is_some_and(|c| c.order.device.same_device(device));
+        let experiment = self.going().is_some_and(|c| c.order.device.same_device(device));
         let held = || format!("an experiment goes on and holds the settings of {}", device.name);
         self.read_only().map(str::to_owned).or_else(|| experiment.then(held))
     }
@@ -217,7 +221,7 @@ impl Model {
     /// device for as long as nobody lets the process go on, and a run measured across it says nothing.
     #[must_use]
     pub fn why_not_suspend(&self) -> Option<String> {
-        let on = self.course.as_ref().filter(|c| c.going()).map(|c| {
+        let on = self.going().map(|c| {
             format!("an experiment holds the settings of {}; stop it first (4, Esc)", c.order.device.name)
         });
         let run = self.run.as_ref().is_some_and(Run::going);

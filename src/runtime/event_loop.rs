@@ -104,15 +104,17 @@ pub fn run<B: Backend>(
                 }
                 Some(Event::Suspend | Event::Continued) if (around.lost)().is_some() => {}
                 Some(event @ (Event::Suspend | Event::Continued)) => {
-                    let came_back = matches!(event, Event::Continued);
-                    // The state knows what must not be left in the middle.
-                    let stops = !came_back && digest(model, Message::Suspend, carry_out) == Next::Suspend;
-                    if came_back {
+                    let emptied = if matches!(event, Event::Continued) {
                         (around.take_again)();
-                    } else if stops {
+                        true
+                    } else if digest(model, Message::Suspend, carry_out) == Next::Suspend {
                         (around.suspend)();
-                    }
-                    if came_back || stops {
+                        true
+                    } else {
+                        // The state knows what must not be left in the middle.
+                        false
+                    };
+                    if emptied {
                         // The screen is empty now, so the next frame is compared with an empty one. Not by
                         // `Terminal::clear`, which asks the terminal where its cursor is and waits for the answer.
                         terminal.swap_buffers();
