@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use super::{FLUSH, Flight, LONGEST_WAIT, Queues, TIMER, Uring};
+use super::{BATCH, FLUSH, Flight, LONGEST_WAIT, Queues, TIMER, Uring};
 use crate::units::Nanos;
 use crate::workload::arrivals::Arrivals;
 use crate::workload::engine::one_at_a_time::{begin, sleep_until};
@@ -66,6 +66,7 @@ impl Flight {
         }
         self.free.extend((0..self.slots.len()).rev());
         let mut flush_due = self.fill(queues, pattern, ledger, at);
+        let mut batch = 0;
         loop {
             if self.count == 0 {
                 if !flush_due {
@@ -101,7 +102,14 @@ impl Flight {
                 }
                 let direction = self.issue(index, queues, pattern, ledger, at);
                 flush_due = self.flushes.due(direction);
+                batch += 1;
+                if batch == BATCH {
+                    queues.submit()?;
+                    batch = 0;
+                }
             }
+            // The wait hands over what is left.
+            batch = 0;
             if any || (ledger.may_issue() && !flush_due) {
                 last_answer = at;
             } else if !ledger.may_issue() && at.since(last_answer) >= ledger.patience() {

@@ -30,6 +30,11 @@ use entry::{Entry, Registered};
 static WAKE: types::Timespec = types::Timespec::new().nsec(20_000_000);
 /// The longest wait where each has a limit of its own.
 const LONGEST_WAIT: Nanos = Nanos(20_000_000);
+/// A closed loop hands this many I/Os over together (fio: `iodepth_batch_submit`). The kernel holds back what comes in one
+/// call until its end, so to hand over all that a wait brought leaves a device without work meanwhile, and engine and
+/// device take turns at sleeping. Over a file in memory, at iodepth 32, that is 0.79 of fio's IOPS; 16 together are 0.80,
+/// 8 0.90, 4 1.03, 2 1.08, and one, as fio does it, 1.13, with a call for each.
+const BATCH: u32 = 2;
 /// What the timer is called; slots are called by their index.
 const TIMER: u64 = u64::MAX;
 /// What a flush is called.
@@ -324,20 +329,33 @@ impl<'a> Queues<'a> {
         let _ = unsafe { self.push(&e) };
     }
 
-    /// Submits what is queued and waits for a completion, the timer's included. The call by itself: the crate's own looks at
-    /// the rings once more and goes through libc, which counts where few completions come with a wait.
+    /// Submits what is queued and waits for a completion, the timer's included.
     #[inline]
     fn submit_and_wait(&mut self) -> Result<(), DriveError> {
         // What was reaped is told first: the kernel takes completions that were not for new ones, and would not wait.
         self.completions.sync();
         self.submissions.sync();
+        let answer = self.enter(self.wanted, IoringEnterFlags::GETEVENTS);
+        self.completions.sync();
+        answer
+    }
+
+    /// Submits what is queued, without a look at the completions.
+    #[inline]
+    fn submit(&mut self) -> Result<(), DriveError> {
+        self.submissions.sync();
+        self.enter(0, IoringEnterFlags::empty())
+    }
+
+    /// Hands over the entries that were shown to the kernel. The call by itself: the crate's own looks at the rings once
+    /// more and goes through libc, which counts where few I/Os come with a call.
+    #[inline]
+    fn enter(&self, wanted: u32, flags: IoringEnterFlags) -> Result<(), DriveError> {
         // No more than the ring's size, which is 32 bits wide.
         #[allow(clippy::cast_possible_truncation)]
         let queued = self.submissions.len() as u32;
         // SAFETY: what the entries name lives until they are reaped, as `push` was promised; nothing else is passed.
-        let answer = unsafe { io_uring_enter(self.fd, queued, self.wanted, IoringEnterFlags::GETEVENTS) };
-        self.completions.sync();
-        match answer {
+        match unsafe { io_uring_enter(self.fd, queued, wanted, flags) } {
             Ok(_) => Ok(()),
             Err(e) => passing(e.into()),
         }
