@@ -66,7 +66,6 @@ impl Flight {
         }
         self.free.extend((0..self.slots.len()).rev());
         let mut flush_due = self.fill(queues, pattern, ledger, at);
-        let mut batch = 0;
         loop {
             if self.count == 0 {
                 if !flush_due {
@@ -81,6 +80,8 @@ impl Flight {
             at = now();
             ledger.tick(at, self.count);
             let mut any = false;
+            // How many were issued since the last were handed over; the wait hands over what is left.
+            let mut batch = 0;
             while let Some((index, result)) = queues.reap() {
                 if index == TIMER {
                     // Set again only if it fired: a kernel that refuses it would refuse it without end.
@@ -108,8 +109,6 @@ impl Flight {
                     batch = 0;
                 }
             }
-            // The wait hands over what is left.
-            batch = 0;
             if any || (ledger.may_issue() && !flush_due) {
                 last_answer = at;
             } else if !ledger.may_issue() && at.since(last_answer) >= ledger.patience() {
