@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::change::{ApplyReport, Change, ChangeReport, Outcome, SideEffect};
 use super::control::QueueControl;
 use super::plan;
+use super::tag_depth;
 use super::words;
-use crate::sys::attr::AttrError;
+use crate::sys::attr::{self, AttrError};
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
 
@@ -122,10 +123,8 @@ pub(super) fn write_bare(
         let answer = write_patiently(queue, &change.name, &change.requested);
         let state = queue.read();
         if let Err(e) = answer {
-            let problems = [(change.name.clone(), words::refusal(change, &state, &e))];
-            put_back(queue, &before, &written);
-            let after = queue.read();
-            return refused(device, changes, before, after, &problems, cause_of(&e, &state), written);
+            let problem = (change.name.as_str(), words::refusal(change, &state, &e));
+            return taken_back(queue, device, changes, before, problem, cause_of(&e, &state), written);
         }
         verified.insert(&change.name, state.effective(&change.name));
     }
@@ -188,16 +187,36 @@ pub(super) fn carry_out(
             Ok(()) => words::disbelief(change, prior.as_deref(), &state).map(|why| (why, Cause::Value)),
         };
         if let Some((why, cause)) = problem {
-            put_back(queue, &before, &written);
-            let after = queue.read();
-            let problems = [(change.name.clone(), why)];
-            return refused(device, changes, before, after, &problems, cause, written);
+            return taken_back(queue, device, changes, before, (&change.name, why), cause, written);
         }
         verified.insert(&change.name, state.effective(&change.name));
+    }
+    if tag_depth::in_doubt(&written)
+        && let Err(e) = tag_depth::renew(queue)
+    {
+        let cause = cause_of(&e, &queue.read());
+        let why = format!("the driver's tags can not be made what it reads: {}", attr::explain(&e.source));
+        return taken_back(queue, device, changes, before, ("nr_requests", why), cause, written);
     }
     let after = queue.read();
     let report = succeeded(device, changes, &before, &after, &verified);
     Applied { report, cause: None, why: None, before, after, written }
+}
+
+/// Puts everything back that a set has written by now, because of one setting: `problem` is its name and the reason.
+fn taken_back(
+    queue: &dyn QueueControl,
+    device: &KernelName,
+    changes: &[Change],
+    before: QueueState,
+    problem: (&str, String),
+    cause: Cause,
+    written: Vec<String>,
+) -> Applied {
+    put_back(queue, &before, &written);
+    let after = queue.read();
+    let problems = [(problem.0.to_owned(), problem.1)];
+    refused(device, changes, before, after, &problems, cause, written)
 }
 
 /// Takes a carried-out set back because another device of the same command refused its part; the report then says so.
@@ -237,6 +256,7 @@ fn put_back(queue: &dyn QueueControl, target: &QueueState, written: &[String]) {
         .collect();
     for round in 0..ROUNDS_OF_PUTTING_BACK {
         let mut state = queue.read();
+        let mut again: Vec<&str> = Vec::new();
         for change in plan::order(&wanted) {
             if state.effective(&change.name).as_deref() == Some(change.requested.as_str()) {
                 continue;
@@ -251,6 +271,12 @@ fn put_back(queue: &dyn QueueControl, target: &QueueState, written: &[String]) {
                 0 => write_patiently(queue, &change.name, &change.requested),
                 _ => queue.write(&change.name, &change.requested),
             };
+            again.push(&change.name);
+            state = queue.read();
+        }
+        if tag_depth::in_doubt(&again) {
+            // As above.
+            let _ = tag_depth::renew(queue);
             state = queue.read();
         }
         if state.attributes.is_empty() || target.differences(&state).is_empty() {

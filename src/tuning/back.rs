@@ -5,6 +5,7 @@ use super::change::{Change, ChangeReport, Outcome};
 use super::control::QueueControl;
 use super::journal::{Entry, Moved, Stage};
 use super::plan;
+use super::tag_depth;
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
 
@@ -158,15 +159,16 @@ fn moves(written: &str, other: &str) -> bool {
     }
 }
 
-/// Writes what differs, in safe order, whatever becomes of the others. Two rounds, since a write can move what was
-/// right before it. Answers with the queue as it reads then.
-pub(super) fn write_all(queue: &dyn QueueControl, wanted: &[Change]) -> QueueState {
+/// Writes what differs to take `entry` back, in safe order, whatever becomes of the others. Two rounds, since a write can
+/// move what was right before it. Answers with the queue as it reads then.
+pub(super) fn write_all(queue: &dyn QueueControl, entry: &Entry, wanted: &[Change]) -> QueueState {
     let differs = |state: &QueueState, c: &Change| {
         state.effective(&c.name).is_none_or(|now| !plan::same_value(&c.name, &c.requested, &now))
     };
     let scheduler = wanted.iter().find(|c| c.name == "scheduler");
     let mut state = queue.read();
     for _ in 0..2 {
+        let mut written: Vec<&str> = Vec::new();
         for change in plan::order(wanted) {
             if state.attributes.is_empty() {
                 return state;
@@ -176,8 +178,14 @@ pub(super) fn write_all(queue: &dyn QueueControl, wanted: &[Change]) -> QueueSta
             if differs(&state, change) && (its_scheduler || !change.name.starts_with("iosched/")) {
                 // A failure shows in the comparison afterwards; the others are put back all the same.
                 let _ = write_patiently(queue, &change.name, &change.requested);
+                written.push(&change.name);
                 state = queue.read();
             }
+        }
+        if tag_depth::concerns(entry) && !written.contains(&"nr_requests") {
+            // As above.
+            let _ = tag_depth::renew(queue);
+            state = queue.read();
         }
         if !wanted.iter().any(|c| differs(&state, c)) {
             break;

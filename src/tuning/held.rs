@@ -6,6 +6,7 @@ use super::control::QueueControl;
 use super::journal::{EntryId, Journal, JournalError, Mode, Owner};
 use super::keep::{Kept, Terms, noted};
 use super::restore::{self, PutBack};
+use super::tag_depth;
 use crate::sys::device::DeviceId;
 
 /// Held settings of one device. Give them back with [`Held::release`]; dropped, they are put back too, but then nobody
@@ -149,7 +150,12 @@ impl<Q: QueueControl> Held<Q> {
             }
             // The journal is out of reach, but this guard knows itself what was there before.
             Err(e) => {
+                let written = self.kept.applied.written.clone();
                 take_back(&self.queue, &self.device.name, &mut self.kept.applied, "it ended");
+                if tag_depth::in_doubt(&written) {
+                    // A bare write may have come to `none` already. There is nobody to tell.
+                    let _ = tag_depth::renew(&self.queue);
+                }
                 Some(PutBack::without_journal(&self.device.name, &self.kept.applied, &e))
             }
         }

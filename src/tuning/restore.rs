@@ -123,7 +123,8 @@ pub fn put_back(
     let words = |r: Result<(), JournalError>| r.err().map(|e| e.to_string());
     let before = queue.read();
     let work = Work::plan(entry, &before);
-    let after = if before.attributes.is_empty() { before.clone() } else { write_all(queue, &work.writes()) };
+    let after =
+        if before.attributes.is_empty() { before.clone() } else { write_all(queue, entry, &work.writes()) };
     if after.attributes.is_empty() {
         return PutBack::nothing(device, End::Gone, words(journal.close(entry)));
     }

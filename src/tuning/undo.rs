@@ -7,6 +7,8 @@ use super::control::QueueControl;
 use super::journal::{Entry, Journal, JournalError, Stage};
 use super::keep::{self, Kept};
 use super::plan;
+use super::tag_depth;
+use crate::sys::attr::{self, AttrError};
 use crate::sys::device::DeviceId;
 use crate::sys::name::KernelName;
 use crate::sys::queue::QueueState;
@@ -90,6 +92,12 @@ pub fn undo(journal: &Journal, queue: &dyn QueueControl, entry: &Entry) -> Undon
     }
     let applied = carry_out(queue, &device, &work.writes(), now, &mut |_, _| Ok(()));
     let mut report = applied.report;
+    // What was interrupted, or moved by others since, may read as it did before while the tags do not follow.
+    let settled = applied.written.iter().any(|name| name == "scheduler" || name == "nr_requests");
+    if applied.cause.is_none() && !settled && tag_depth::concerns(entry) {
+        let short = |e: AttrError| format!("{device} nr_requests: {}", attr::explain(&e.source));
+        report.not_restored.extend(tag_depth::renew(queue).err().map(short));
+    }
     report.changes.retain(|c| c.outcome == Outcome::Refused || work.back.iter().any(|b| b.name == c.name));
     report.changes.extend(work.foreign.iter().map(|f| f.report(&device)));
     // A value that the driver chose may be one that the kernel does not take from anybody (nr_requests below 4).

@@ -34,6 +34,8 @@ pub(crate) struct FakeQueue(RefCell<Inner>);
 struct Inner {
     scheduler: String,
     values: BTreeMap<String, u64>,
+    /// How many I/Os the driver takes at once; not to be seen.
+    tags: u64,
     iosched: BTreeMap<String, u64>,
     write_back: bool,
     wbt: u64,
@@ -67,6 +69,7 @@ impl FakeQueue {
         Self(RefCell::new(Inner {
             scheduler: "none".to_owned(),
             values: values.map(|(n, v)| (n.to_owned(), v)).into(),
+            tags: 128,
             iosched: BTreeMap::new(),
             write_back: true,
             wbt: 2000,
@@ -127,6 +130,12 @@ impl FakeQueue {
     /// The driver chose a value that the kernel would take from nobody else.
     pub(crate) fn driver_chose(&self, name: &str, value: u64) {
         self.0.borrow_mut().values.insert(name.to_owned(), value);
+    }
+
+    /// Whether it takes as many I/Os at once as it says: always so under a scheduler, which brings tags of its own.
+    pub(crate) fn is_true(&self) -> bool {
+        let q = self.0.borrow();
+        q.scheduler != "none" || q.values["nr_requests"] == q.tags
     }
 
     pub(crate) fn get(&self, name: &str) -> String {
@@ -218,6 +227,10 @@ impl Inner {
                     return Err(libc::EINVAL);
                 }
                 let was = self.values.insert(name.to_owned(), n);
+                // Not by a write of the number that reads, and not by a switch of scheduler.
+                if self.scheduler == "none" && was != Some(n) {
+                    self.tags = n;
+                }
                 if let Some(depth) = self.iosched.get_mut("async_depth") {
                     *depth = was.filter(|_| self.late_depth).unwrap_or(n);
                 }

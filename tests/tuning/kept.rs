@@ -96,7 +96,11 @@ fn a_derived_value_is_never_written() {
     b.set("scheduler=kyber");
     done(b.undo());
     done(b.undo());
-    assert!(b.queue.writes().iter().all(|(n, _)| n == "scheduler"), "{:?}", b.queue.writes());
+    let writes = b.queue.writes();
+    let (switches, renewal) = writes.split_at(4);
+    assert!(switches.iter().all(|(n, _)| n == "scheduler"), "{writes:?}");
+    let renewed = [("nr_requests", "127"), ("nr_requests", "128")].map(|(n, v)| (n.to_owned(), v.to_owned()));
+    assert_eq!(renewal, renewed, "only to make the tags what the switch made the number");
 }
 
 #[test]

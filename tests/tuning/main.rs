@@ -16,6 +16,7 @@ mod kept;
 mod order;
 mod replay;
 mod restored;
+mod tags;
 mod transaction;
 mod tree;
 

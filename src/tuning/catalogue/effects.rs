@@ -141,6 +141,11 @@ impl Set<'_> {
         if let Some(n) = state.effective("nr_requests") {
             told.push(if self.wanted("nr_requests").is_some() {
                 "scheduler: a switch resets nr_requests, so blktune writes it after the switch".to_owned()
+            } else if to == "none" {
+                format!(
+                    "scheduler: nr_requests (now {n}) goes to what the driver offers, and blktune writes that anew: the \
+                     switch alone leaves the driver's tags at an earlier number"
+                )
             } else {
                 format!("scheduler: nr_requests (now {n}) goes to the default of {to}")
             });
