@@ -4,15 +4,21 @@ use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
 
 use super::RecordError;
 use crate::sys::private::owned_by_us;
 
 /// For this user alone.
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// How long to wait for a lock. A program that is being started has what it inherits for a moment, locks included; one
+/// that writes a record has it for as long as the experiment takes.
+const PATIENCE: Duration = Duration::from_millis(500);
+const POLL: Duration = Duration::from_millis(5);
 
 /// A record's directory, held open: what replaces it under its name changes nothing here.
 #[derive(Debug)]
@@ -67,10 +73,14 @@ impl Dir {
         let held = File::from(dir.at.try_clone().map_err(|source| dir.io_at("", source))?);
         let meta = held.metadata().map_err(|source| dir.io_at("", source))?;
         owned_by_us(&meta).map_err(distrust)?;
-        match rustix::fs::flock(&dir.at, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(dir),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(RecordError::Busy(path.to_path_buf())),
-            Err(e) => Err(dir.io_at("", e.into())),
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match rustix::fs::flock(&dir.at, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(dir),
+                Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < end => std::thread::sleep(POLL),
+                Err(Errno::WOULDBLOCK) => return Err(RecordError::Busy(path.to_path_buf())),
+                Err(e) => return Err(dir.io_at("", e.into())),
+            }
         }
     }
 
@@ -166,5 +176,25 @@ impl Dir {
     /// Brings its names to disk.
     pub(super) fn sync(&self) -> Result<(), RecordError> {
         rustix::fs::fsync(&self.at).map_err(|e| self.io_at("", e.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_had_for_a_moment_is_waited_for_and_another_not() {
+        let path = tempfile::tempdir().unwrap();
+        // As a child has it between fork and exec: the same open directory, closed a little later.
+        let inherited = Dir::ours(path.path()).unwrap().at.try_clone().unwrap();
+        let closed = std::thread::spawn(move || {
+            std::thread::sleep(PATIENCE / 5);
+            drop(inherited);
+        });
+        let dir = Dir::ours(path.path()).unwrap();
+        closed.join().unwrap();
+        assert!(matches!(Dir::ours(path.path()), Err(RecordError::Busy(_))));
+        drop(dir);
     }
 }
