@@ -53,6 +53,9 @@ pub struct Attachment {
     pub queue_depth: Option<u32>,
     /// Hardware queues (`mq/`).
     pub hw_queues: Option<u32>,
+    /// Tags that the driver uses in a hardware queue: how many requests that takes at once, whatever `nr_requests` reads.
+    /// None where debugfs is not mounted or not for this process.
+    pub tags: Option<u32>,
 }
 
 impl Attachment {
@@ -74,8 +77,17 @@ impl Attachment {
                 .ok()
                 .and_then(|entries| u32::try_from(entries.flatten().count()).ok())
                 .filter(|n| *n > 0),
+            tags: attr::read_opt(&root.debug_block(name).join("hctx0/tags")).and_then(|text| tags(&text)),
         }
     }
+}
+
+/// Those in use of `nr_tags=256`, `nr_reserved_tags=0` and further lines (`blk_mq_debugfs_tags_show` in
+/// `block/blk-mq-debugfs.c`): the `depth` of the bitmap that is resized, and the reserved ones, which have another.
+fn tags(text: &str) -> Option<u32> {
+    let number =
+        |key| text.split_ascii_whitespace().find_map(|word| word.strip_prefix(key)?.parse::<u32>().ok());
+    number("depth=")?.checked_add(number("nr_reserved_tags=")?)
 }
 
 /// The directories above a device on its bus, nearest first, up to its PCI device. Never outside of `/sys/devices`.
@@ -203,6 +215,25 @@ mod tests {
         assert_eq!(a.sata, Some(SataLink { speed_gbps: 1.5, limit_gbps: Some(1.5), port_gbps: Some(6.0) }));
         assert_eq!((a.queue_depth, a.numa_node, a.pcie), (Some(31), None, None));
         assert_eq!(Temperature::read(&root, &name).map(|t| (t.now_c, t.room())), Some((35.0, None)));
+    }
+
+    #[test]
+    fn tags_of_the_first_bitmap_and_the_reserved_ones() {
+        let bitmap =
+            |depth: &str| format!("bitmap_tags:\ndepth={depth}\nbusy=0\ncleared=28\nbits_per_word=32\n");
+        let text = |reserved: u32, rest: &str| {
+            format!("nr_tags=128\nnr_reserved_tags={reserved}\nactive_queues=0\n\n{}{rest}", bitmap("4"))
+        };
+        assert_eq!(tags(&text(0, "")), Some(4));
+        assert_eq!(tags(&text(2, "breserved_tags:\ndepth=2\nbusy=0\n")), Some(6));
+        for wrong in ["", "nr_tags=128\n", &bitmap("4"), &text(0, "").replace('4', "4294967296")] {
+            assert_eq!(tags(wrong), None, "{wrong}");
+        }
+        let (_dir, root, name) = tree("virtual/block/loop0", &[]);
+        let file = root.debug_block(&name).join("hctx0/tags");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text(0, "")).unwrap();
+        assert_eq!(Attachment::read(&root, &name).tags, Some(4));
     }
 
     #[test]

@@ -63,6 +63,12 @@ impl SysRoot {
         self.block(name).join("queue")
     }
 
+    /// `/sys/kernel/debug/block/NAME`: what debugfs tells of a queue, where it is mounted and this process may look.
+    #[must_use]
+    pub fn debug_block(&self, name: &KernelName) -> PathBuf {
+        self.base.join("sys/kernel/debug/block").join(name.sysfs())
+    }
+
     /// `/sys/dev/block/MAJ:MIN`, a link to the device or partition of that number.
     #[must_use]
     pub fn dev_block(&self, major: u32, minor: u32) -> PathBuf {

@@ -96,6 +96,7 @@ fn attached(d: &DeviceFacts) -> Vec<String> {
     out.extend(a.numa_node.map(|n| format!("NUMA node {n}")));
     out.extend(a.queue_depth.map(|n| format!("queue_depth {n}")));
     out.extend(a.hw_queues.filter(|n| *n > 1).map(|n| format!("{n} hardware queues")));
+    out.extend(a.tags.map(|n| format!("{n} tags")));
     if let (Some(before), Some(after)) = (d.temperature, d.after.temperature) {
         out.push(format!("{:.0} C before, {:.0} C after", before.now_c, after.now_c));
     }

@@ -14,6 +14,7 @@ impl Facts<'_> {
         let mut out = self.throttled();
         out.extend(self.jobs.iter().filter_map(|j| self.priority(j)));
         out.extend(self.depth());
+        out.extend(self.tags());
         out
     }
 
@@ -101,6 +102,24 @@ impl Facts<'_> {
             )
         })
     }
+
+    /// A queue without a scheduler whose driver uses fewer tags than `nr_requests` reads.
+    fn tags(&self) -> Option<String> {
+        let [device] = self.host.devices.as_slice() else { return None };
+        if self.before.effective("scheduler").as_deref() != Some("none") {
+            return None;
+        }
+        let (tags, reads) = (u64::from(device.attachment.tags?), self.before.number("nr_requests")?);
+        (tags < reads).then(|| {
+            format!(
+                "{name} takes {tags} I/Os at once in a hardware queue, though nr_requests reads {reads}: a smaller number was written \
+                 before the scheduler became none, which leaves that; write another number and then this one (blktune set \
+                 {name} nr_requests={other}, blktune set {name} nr_requests={reads})",
+                name = device.name,
+                other = reads - 1,
+            )
+        })
+    }
 }
 
 fn throttled(what: &str, device: &crate::sys::name::KernelName, numbers: &str) -> String {
@@ -167,5 +186,24 @@ mod tests {
         one("512 I/Os in flight were asked for and sda takes 32 (device/queue_depth)", &deep(Some(32), None));
         one("sda takes 256 (nr_requests", &deep(None, None));
         assert_eq!(deep(None, Some(2)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn fewer_tags_than_the_queue_says() {
+        let with = |scheduler: &str, tags: Option<u32>| {
+            said(|m| {
+                m.host.devices[0].attachment.tags = tags;
+                for state in [&mut m.before, &mut m.after] {
+                    state.attributes.get_mut("scheduler").unwrap().value = Some(format!("[{scheduler}]"));
+                }
+            })
+        };
+        one(
+            "sda takes 4 I/Os at once in a hardware queue, though nr_requests reads 256",
+            &with("none", Some(4)),
+        );
+        for (scheduler, tags) in [("none", None), ("none", Some(256)), ("kyber", Some(64))] {
+            assert_eq!(with(scheduler, tags), Vec::<String>::new(), "{scheduler}, {tags:?}");
+        }
     }
 }
