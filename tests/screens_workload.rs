@@ -116,6 +116,12 @@ fn a_finished_run_is_summed_up_with_its_warnings() {
     for part in ["done", "105k", "410", "8.80 ms", "! 2% of the device's reads were not", "98.0%"] {
         assert!(text.contains(part), "{part} in\n{text}");
     }
+    for (width, height) in SIZES {
+        let asked = "reads 4 KiB at random places of sdb, 32 in flight, past the page cache, for 10 s after 1 s of ramp; \
+                     nothing is written";
+        let s = finished(width, height);
+        assert!(flat(&s).contains(asked), "what was asked for is told whole:\n{}", s.text());
+    }
     let mut s = finished(80, 24);
     s.keys("<Esc>");
     assert!(s.text().contains("PRESET"));

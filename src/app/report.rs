@@ -11,7 +11,7 @@ use crate::workload::result::{DirectionResult, JobResult, LatencySummary};
 
 use super::entries::{CHART_ROWS, Entry, text};
 use super::run::Run;
-use super::screens::fields::round_bytes;
+use super::screens::fields::{round_bytes, sentence};
 
 /// Columns of a rate.
 const RATE: usize = 7;
@@ -29,10 +29,12 @@ fn dash() -> String {
 /// All of it, for a screen of this width.
 #[must_use]
 pub fn entries(run: &Run, width: u16) -> Vec<Entry> {
+    let asked = || text(Role::Muted, sentence(&run.jobs, &run.place));
     match &run.ended {
         None => going(run, width),
-        Some(Ok(result)) => ended(run, result, width),
+        Some(Ok(result)) => std::iter::once(asked()).chain(ended(run, result, width)).collect(),
         Some(Err(why)) => vec![
+            asked(),
             Entry::Blank,
             text(Role::Danger, "the run did not come to an end"),
             text(Role::Text, why.clone()),

@@ -98,8 +98,9 @@ impl Run {
 
     /// Scrolls the report on a screen of this size.
     pub fn scroll(&mut self, by: isize, (width, height): (u16, u16)) {
-        // Below what is said of the run itself, which takes up to five rows.
-        let room = layout::parts(width, height).body.height.saturating_sub(5);
+        // Below the name, and as long as it goes on what was asked for and how far it is: up to four rows more.
+        let above = if self.going() { 5 } else { 1 };
+        let room = layout::parts(width, height).body.height.saturating_sub(above);
         let last = entries::furthest(&report::entries(self, width), width, room);
         self.top = self.top.saturating_add_signed(by).min(last);
     }

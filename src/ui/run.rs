@@ -18,18 +18,19 @@ use crate::app::timeline::Span;
 
 pub(super) fn draw(run: &Run, pen: &mut Pen<'_>, area: Rect) {
     let width = usize::from(area.width).saturating_sub(2);
-    let mut what = wrap(&sentence(&run.jobs, &run.place), width);
     let entries = entries(run, area.width);
+    // What was asked for is part of a result, and scrolled with it.
+    let mut what = if run.going() { wrap(&sentence(&run.jobs, &run.place), width) } else { Vec::new() };
     // What is going on matters more than what was asked; rows that would be empty are for that.
     let most = if area.height < 30 { 2 } else { 4 };
-    let most = if run.going() { most.max(empty_rows(&entries, area).min(4)) } else { most };
+    let most = most.max(empty_rows(&entries, area).min(4));
     if what.len() > most {
         what.truncate(most);
         if let Some(last) = what.last_mut() {
             *last = cut(&format!("{last} …"), width);
         }
     }
-    let rows = u16::try_from(what.len()).unwrap_or(1);
+    let rows = u16::try_from(what.len()).unwrap_or_default();
     let (title, rest) = split(area, 1 + rows);
     pen.line(
         title,
