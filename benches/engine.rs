@@ -1,8 +1,10 @@
 //! The engine beside fio, on the same device at the same depth. Run with `cargo bench --bench engine`, as root; it needs
 //! fio. It prints ratios beside their goals and fails nothing, since machines are noisy.
 //!
-//! Each round runs both programs twice, in random order. A round's ratio is of the means of two; how far the two runs of
-//! one program are apart is the noise (A/A), and where that is above 5% nothing is concluded, whatever the ratio says.
+//! Each round runs both programs four times, in random order. A round's ratio is of the means of four; how far the first
+//! and third run of one program are from its second and fourth is the noise (A/A), and where that is above 5% nothing is
+//! concluded, whatever the ratio says. Many short runs rather than few long ones: a machine's pace drifts over seconds, and
+//! what is compared has to lie close together.
 //! Ratios stand a machine that others use better than times do, so the share of it that others used is told as well,
 //! as seen in pauses between the runs.
 //!
@@ -25,9 +27,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
 
 const ROUNDS: usize = 8;
-const SECONDS: u32 = 2;
+const SECONDS: u32 = 1;
+/// Runs of each program in a round.
+const RUNS: usize = 4;
 const MIB: u64 = 64;
-/// Two runs of one program may differ by this much (standard deviation of the logarithm of their ratio).
+/// Two halves of the runs of one program may differ by this much (standard deviation of the logarithm of their ratio).
 const TOO_NOISY: f64 = 0.05;
 
 type Error = Box<dyn std::error::Error>;
@@ -46,7 +50,7 @@ fn main() -> Result<(), Error> {
     }
     let fio = Command::new("fio").arg("--version").output().map_err(|e| format!("fio: {e}"))?;
     println!(
-        "{} beside it, {ROUNDS} rounds of {SECONDS} s runs",
+        "{} beside it, {ROUNDS} rounds of {RUNS} runs of {SECONDS} s each",
         String::from_utf8_lossy(&fio.stdout).trim()
     );
 
@@ -74,7 +78,7 @@ fn beside(name: &str, node: &Path, engine: &str, depth: u32, goal: f64) -> Resul
     let (mut iops, mut user, mut system, mut noise) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut others = Vec::new();
     for round in 0..=ROUNDS {
-        let mut order = [0, 0, 1, 1];
+        let mut order: Vec<usize> = (0..2 * RUNS).map(|i| i % 2).collect();
         for i in (1..order.len()).rev() {
             order.swap(i, usize::try_from(rng.next_u64() % (i as u64 + 1))?);
         }
@@ -88,12 +92,13 @@ fn beside(name: &str, node: &Path, engine: &str, depth: u32, goal: f64) -> Resul
         if round == 0 {
             continue;
         }
-        let mean = |program: usize, of: fn(&Run) -> f64| runs[program].iter().map(of).sum::<f64>() / 2.0;
-        let ratio = |of: fn(&Run) -> f64| mean(1, of) / mean(0, of);
+        let sum = |program: usize, of: fn(&Run) -> f64| runs[program].iter().map(of).sum::<f64>();
+        let ratio = |of: fn(&Run) -> f64| sum(1, of) / sum(0, of);
         iops.push(ratio(|r| r.iops));
         user.push(ratio(|r| r.user_ns_per_io));
         system.push(ratio(|r| r.system_ns_per_io));
-        noise.extend(runs.iter().map(|r| (r[0].iops / r[1].iops).ln()));
+        let half = |runs: &[Run], from: usize| runs.iter().skip(from).step_by(2).map(|r| r.iops).sum::<f64>();
+        noise.extend(runs.iter().map(|r| (half(r, 0) / half(r, 1)).ln()));
     }
     #[allow(clippy::cast_precision_loss)] // some rounds
     let spread = (noise.iter().map(|n| n * n).sum::<f64>() / noise.len() as f64).sqrt();
