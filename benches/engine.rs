@@ -5,6 +5,8 @@
 //! and third run of one program are from its second and fourth is the noise (A/A), and where that is above 5% nothing is
 //! concluded, whatever the ratio says. Many short runs rather than few long ones: a machine's pace drifts over seconds, and
 //! what is compared has to lie close together.
+//! CPU time is compared over all rounds together: many kernels see whether a program or the kernel runs only by looking
+//! some hundred times a second, and a single run has a dozen of such looks in user space.
 //! Ratios stand a machine that others use better than times do, so the share of it that others used is told as well,
 //! as seen in pauses between the runs.
 //!
@@ -75,7 +77,8 @@ fn main() -> Result<(), Error> {
 
 fn beside(name: &str, node: &Path, engine: &str, depth: u32, goal: f64) -> Result<(), Error> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
-    let (mut iops, mut user, mut system, mut noise) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut iops, mut noise) = (Vec::new(), Vec::new());
+    let mut all: [Vec<Run>; 2] = [Vec::new(), Vec::new()];
     let mut others = Vec::new();
     for round in 0..=ROUNDS {
         let mut order: Vec<usize> = (0..2 * RUNS).map(|i| i % 2).collect();
@@ -93,12 +96,12 @@ fn beside(name: &str, node: &Path, engine: &str, depth: u32, goal: f64) -> Resul
             continue;
         }
         let sum = |program: usize, of: fn(&Run) -> f64| runs[program].iter().map(of).sum::<f64>();
-        let ratio = |of: fn(&Run) -> f64| sum(1, of) / sum(0, of);
-        iops.push(ratio(|r| r.iops));
-        user.push(ratio(|r| r.user_ns_per_io));
-        system.push(ratio(|r| r.system_ns_per_io));
+        iops.push(sum(1, |r| r.iops) / sum(0, |r| r.iops));
         let half = |runs: &[Run], from: usize| runs.iter().skip(from).step_by(2).map(|r| r.iops).sum::<f64>();
         noise.extend(runs.iter().map(|r| (half(r, 0) / half(r, 1)).ln()));
+        for (all, runs) in all.iter_mut().zip(runs) {
+            all.extend(runs);
+        }
     }
     #[allow(clippy::cast_precision_loss)] // some rounds
     let spread = (noise.iter().map(|n| n * n).sum::<f64>() / noise.len() as f64).sqrt();
@@ -109,13 +112,13 @@ fn beside(name: &str, node: &Path, engine: &str, depth: u32, goal: f64) -> Resul
         "  IOPS             {ratio:.3} of fio's ({least:.3} to {most:.3}; goal: at least {goal})  {}",
         word(ratio >= goal, spread)
     );
-    let (ratio, least, most) = summary(&mut user);
+    let (ratio, off) = together(&all, |r| r.user_ns_per_io);
     println!(
-        "  user CPU per I/O {ratio:.3} of fio's ({least:.3} to {most:.3}; goal: at most 0.25)  {}",
+        "  user CPU per I/O {ratio:.3} of fio's (standard error {off:.3}; goal: at most 0.25)  {}",
         word(ratio <= 0.25, spread)
     );
-    let (ratio, least, most) = summary(&mut system);
-    println!("  system CPU per I/O {ratio:.3} of fio's ({least:.3} to {most:.3})");
+    let (ratio, off) = together(&all, |r| r.system_ns_per_io);
+    println!("  system CPU per I/O {ratio:.3} of fio's (standard error {off:.3})");
     Ok(())
 }
 
@@ -125,6 +128,19 @@ fn word(met: bool, spread: f64) -> &'static str {
         (false, true) => "met",
         (false, false) => "not met",
     }
+}
+
+/// The ratio of the means of all runs, and its standard error.
+fn together(all: &[Vec<Run>; 2], of: fn(&Run) -> f64) -> (f64, f64) {
+    #[allow(clippy::cast_precision_loss)] // some runs
+    let mean_and_share = |runs: &[Run]| {
+        let n = runs.len() as f64;
+        let mean = runs.iter().map(of).sum::<f64>() / n;
+        let variance = runs.iter().map(|r| (of(r) - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        (mean, (variance / n).sqrt() / mean)
+    };
+    let [(theirs, a), (ours, b)] = [&all[0], &all[1]].map(|runs| mean_and_share(runs));
+    (ours / theirs, ours / theirs * a.hypot(b))
 }
 
 fn median(values: &mut [f64]) -> f64 {
