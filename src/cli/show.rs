@@ -12,9 +12,11 @@ use super::outcome::{CommandResult, Failure};
 use super::output;
 use crate::sys::attr;
 use crate::sys::device::Device;
+use crate::sys::link::Attachment;
 use crate::sys::queue::QueueState;
 use crate::sys::root::SysRoot;
 use crate::tuning::catalogue::{self, Group, SettingRow};
+use crate::tuning::tag_depth;
 
 /// Options of `show`.
 #[derive(Clone, Debug, clap::Args)]
@@ -32,6 +34,8 @@ struct Document<'a> {
     #[serde(flatten)]
     device: DeviceJson<'a>,
     note: Option<&'a str>,
+    /// Of a hardware queue, in use by the driver; None where debugfs does not tell.
+    tags: Option<u32>,
     settings: Vec<SettingJson<'a>>,
 }
 
@@ -65,6 +69,7 @@ pub fn run(args: &ShowArgs, root: &SysRoot, instead: Option<&str>) -> CommandRes
     let state = QueueState::read(root, device.name());
     let rights = write_rights(root, device);
     let rows = catalogue::rows(&state, rights.as_deref());
+    let tags = Attachment::read(root, device.name()).tags;
     if args.json {
         let settings = rows.iter().map(setting_json).collect();
         let device = DeviceJson::from(device);
@@ -72,13 +77,15 @@ pub fn run(args: &ShowArgs, root: &SysRoot, instead: Option<&str>) -> CommandRes
             schema: "blktune.show/1",
             device,
             note: found.note.as_deref(),
+            tags,
             settings,
         });
     }
     if let Some(note) = &found.note {
         output::say(format_args!("blktune: {note}"));
     }
-    output::text(&text(device, &rows))
+    let shortfall = tags.and_then(|n| tag_depth::shortfall(device.name(), n, &state));
+    output::text(&text(device, &rows, shortfall.as_deref().unwrap_or_default()))
 }
 
 /// Why this process may not change the device's queue; None if it may. Found by trying, not by user id.
@@ -106,7 +113,7 @@ fn setting_json(r: &SettingRow) -> SettingJson<'_> {
     }
 }
 
-fn text(d: &Device, rows: &[SettingRow]) -> String {
+fn text(d: &Device, rows: &[SettingRow], shortfall: &str) -> String {
     let mut out = String::new();
     let mut fact = |label: &str, value: &str| {
         if !value.is_empty() {
@@ -131,6 +138,7 @@ fn text(d: &Device, rows: &[SettingRow]) -> String {
         fact("not seen", "other users' processes, or namespaces out of reach: there may be more users");
     }
     fact("built on", &d.built_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+    fact("warning", shortfall);
     for p in &d.partitions {
         fact("partition", &format!("{}  {}  {}", p.name, p.size, users(&p.used_by)));
     }

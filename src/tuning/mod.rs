@@ -15,6 +15,6 @@ mod private;
 pub mod restore;
 pub mod rounding;
 pub mod snapshot;
-mod tag_depth;
+pub mod tag_depth;
 pub mod undo;
 mod words;

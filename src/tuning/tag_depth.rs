@@ -10,9 +10,26 @@ use super::apply::write_patiently;
 use super::control::QueueControl;
 use super::journal::Entry;
 use crate::sys::attr::AttrError;
+use crate::sys::name::KernelName;
+use crate::sys::queue::QueueState;
 
 /// The kernel raises smaller numbers to this (`BLKDEV_MIN_RQ`).
 const LEAST: u64 = 4;
+
+/// What is wrong and how to mend it, where a queue that reads `none` has fewer `tags` in use than `nr_requests` reads; None if
+/// it has as many. Under a scheduler the driver's tags do not have to follow.
+#[must_use]
+pub fn shortfall(name: &KernelName, tags: u32, state: &QueueState) -> Option<String> {
+    let reads = state.number("nr_requests").filter(|n| u64::from(tags) < *n)?;
+    (state.effective("scheduler").as_deref() == Some("none")).then(|| {
+        format!(
+            "{name} takes {tags} I/Os at once in a hardware queue, though nr_requests reads {reads}: a smaller number was written \
+             before the scheduler became none, which leaves that; write another number and then this one (blktune set \
+             {name} nr_requests={other}, blktune set {name} nr_requests={reads})",
+            other = reads - 1,
+        )
+    })
+}
 
 /// Whether the tags may not be what `nr_requests` reads, after these attributes were written in the safe order: the
 /// scheduler was, and the number was not written after it.

@@ -1,6 +1,7 @@
 //! Limits that were set, here or by the kernel: the control group's, the queue's, and priorities that nobody heeds.
 
 use super::Facts;
+use crate::tuning::tag_depth;
 use crate::units::{events, mib_per_s};
 use crate::workload::job::Job;
 
@@ -106,19 +107,7 @@ impl Facts<'_> {
     /// A queue without a scheduler whose driver uses fewer tags than `nr_requests` reads.
     fn tags(&self) -> Option<String> {
         let [device] = self.host.devices.as_slice() else { return None };
-        if self.before.effective("scheduler").as_deref() != Some("none") {
-            return None;
-        }
-        let (tags, reads) = (u64::from(device.attachment.tags?), self.before.number("nr_requests")?);
-        (tags < reads).then(|| {
-            format!(
-                "{name} takes {tags} I/Os at once in a hardware queue, though nr_requests reads {reads}: a smaller number was written \
-                 before the scheduler became none, which leaves that; write another number and then this one (blktune set \
-                 {name} nr_requests={other}, blktune set {name} nr_requests={reads})",
-                name = device.name,
-                other = reads - 1,
-            )
-        })
+        tag_depth::shortfall(&device.name, device.attachment.tags?, self.before)
     }
 }
 
