@@ -6,6 +6,8 @@
 
 mod support;
 
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+
 use support::frames::{FrameStream, outside_frames};
 use support::pty::Session;
 use support::{LoopDevice, loop_device};
@@ -38,6 +40,44 @@ fn left_in_order(s: &mut Session, modes: [u64; 4], code: u32) {
         s.with_screen(|v| !v.alternate_screen() && !v.hide_cursor())
     });
     assert_eq!(s.modes(), modes, "the terminal's modes are not as before");
+}
+
+/// At every read and write of a node the kernel looks for who watches its directory: that takes a tenth of the IOPS and more
+/// from whoever uses the device, a trial of ours included.
+#[test]
+fn an_open_screen_watches_no_directory_of_device_nodes() {
+    let s = Session::start(&[], 100, 30);
+    s.wait_for("NAME");
+    let [program] = support::children(s.pid())[..] else { panic!("not one program under the supervisor") };
+    let watched = || -> Vec<(u64, u64)> {
+        let entries = std::fs::read_dir(format!("/proc/{program}/fdinfo")).unwrap();
+        let texts = entries.flatten().filter_map(|e| std::fs::read_to_string(e.path()).ok());
+        let number = |line: &str, key: &str| {
+            let word =
+                line.split_whitespace().find_map(|w| u64::from_str_radix(w.strip_prefix(key)?, 16).ok());
+            word.unwrap_or_else(|| panic!("no {key} in {line}"))
+        };
+        let of = |line: &str| (number(line, "sdev:"), number(line, "ino:"));
+        texts
+            .flat_map(|t| t.lines().filter(|l| l.starts_with("inotify ")).map(of).collect::<Vec<_>>())
+            .collect()
+    };
+    // The queue of the chosen device is watched as soon as it is shown: so this sees watches where there are any.
+    s.wait_until("a watch", |_| !watched().is_empty());
+    let mut directories = vec![std::path::PathBuf::from("/dev")];
+    while let Some(dir) = directories.pop() {
+        let meta = std::fs::metadata(&dir).unwrap();
+        let (major, minor) = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
+        // As the kernel writes a device number of its own.
+        let here = (u64::from(major) << 20 | u64::from(minor), meta.ino());
+        let entries: Vec<_> = std::fs::read_dir(&dir).into_iter().flatten().flatten().collect();
+        let kinds = || entries.iter().filter_map(|e| e.file_type().ok());
+        if kinds().any(|k| k.is_block_device()) {
+            assert!(!watched().contains(&here), "{} is watched", dir.display());
+        }
+        let below = entries.iter().filter(|e| e.file_type().is_ok_and(|k| k.is_dir()));
+        directories.extend(below.map(std::fs::DirEntry::path).filter(|d| std::fs::metadata(d).is_ok()));
+    }
 }
 
 #[test]

@@ -130,6 +130,12 @@ impl SysRoot {
         self.base.join("dev")
     }
 
+    /// `/dev/block`: a link `MAJ:MIN` to each block device, which udev makes and removes. None elsewhere.
+    #[must_use]
+    pub fn block_links_dir(&self) -> PathBuf {
+        self.base.join("dev/block")
+    }
+
     /// The device's node as a program on that host would open it: `/dev/cciss/c0d0`. Text to show and to give to
     /// `open`; always in terms of that host, so without the captured tree's directory in front.
     #[must_use]
