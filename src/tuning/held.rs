@@ -150,9 +150,9 @@ impl<Q: QueueControl> Held<Q> {
             }
             // The journal is out of reach, but this guard knows itself what was there before.
             Err(e) => {
-                let written = self.kept.applied.written.clone();
+                let switched = self.kept.applied.written.iter().any(|name| name == "scheduler");
                 take_back(&self.queue, &self.device.name, &mut self.kept.applied, "it ended");
-                if tag_depth::in_doubt(&written) {
+                if switched {
                     // A bare write may have come to `none` already. There is nobody to tell.
                     let _ = tag_depth::renew(&self.queue);
                 }

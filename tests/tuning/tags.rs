@@ -124,6 +124,20 @@ fn an_undo_makes_it_true_where_an_echo_has_come_between() {
 }
 
 #[test]
+fn echoes_are_put_back_with_the_tags_also_where_the_journal_is_out_of_reach() {
+    let b = Bench::new();
+    let mut held = HeldQueue::begin(&b.journal(), &b.queue, &b.id, 1);
+    for echo in ["nr_requests=4", "scheduler=kyber", "scheduler=none"] {
+        held.write_bare(&set(echo));
+    }
+    assert!(!b.queue.is_true(), "as the kernel has it");
+    std::fs::rename(b.file(), b.dir.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(b.dir.path().join("elsewhere"), b.file()).unwrap();
+    assert!(held.put_back().unwrap().warning.is_some(), "a link is no journal");
+    assert!(b.queue.is_true());
+}
+
+#[test]
 fn a_refusal_before_any_switch_stops_no_queue() {
     let b = Bench::new();
     let a = carry_out(&b.queue, "scheduler=bfq2");
