@@ -4,13 +4,14 @@ use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::RecordError;
+use crate::sys::flock::lock_within;
 use crate::sys::private::owned_by_us;
 
 /// For this user alone.
@@ -18,7 +19,6 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// How long to wait for a lock. A program that is being started has what it inherits for a moment, locks included; one
 /// that writes a record has it for as long as the experiment takes.
 const PATIENCE: Duration = Duration::from_millis(500);
-const POLL: Duration = Duration::from_millis(5);
 
 /// A record's directory, held open: what replaces it under its name changes nothing here.
 #[derive(Debug)]
@@ -73,14 +73,10 @@ impl Dir {
         let held = File::from(dir.at.try_clone().map_err(|source| dir.io_at("", source))?);
         let meta = held.metadata().map_err(|source| dir.io_at("", source))?;
         owned_by_us(&meta).map_err(distrust)?;
-        let end = Instant::now() + PATIENCE;
-        loop {
-            match rustix::fs::flock(&dir.at, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(dir),
-                Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < end => std::thread::sleep(POLL),
-                Err(Errno::WOULDBLOCK) => return Err(RecordError::Busy(path.to_path_buf())),
-                Err(e) => return Err(dir.io_at("", e.into())),
-            }
+        match lock_within(&dir.at, PATIENCE) {
+            Ok(()) => Ok(dir),
+            Err(Errno::WOULDBLOCK) => Err(RecordError::Busy(path.to_path_buf())),
+            Err(e) => Err(dir.io_at("", e.into())),
         }
     }
 

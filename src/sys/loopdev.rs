@@ -25,9 +25,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use super::attr;
 use super::device::DevNum;
+use super::flock::lock_within;
 use super::name::KernelName;
 use super::root::SysRoot;
 use super::syscall::{LoopFlags, loop_add, loop_backing_rdev, loop_configure, loop_remove};
@@ -203,13 +205,12 @@ impl Control {
     fn lock() -> Result<Self, LoopError> {
         let path = SysRoot::loop_control();
         let file = Self::open()?;
-        // Not a blocking flock: a holder that hangs must not make us hang.
-        poll(LOCK_PATIENCE, || match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => None,
-            done => Some(done.map_err(io::Error::from)),
-        })
-        .unwrap_or_else(|| Err(io::Error::from_raw_os_error(libc::EBUSY)))
-        .map_err(at(&path, "waiting for others who make loop devices"))?;
+        lock_within(&file, LOCK_PATIENCE)
+            .map_err(|e| match e {
+                Errno::WOULDBLOCK | Errno::INTR => Errno::BUSY.into(),
+                e => e.into(),
+            })
+            .map_err(at(&path, "waiting for others who make loop devices"))?;
         Ok(Self { file })
     }
 

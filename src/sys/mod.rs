@@ -11,6 +11,7 @@ pub mod elsewhere;
 #[cfg(debug_assertions)]
 pub mod fault;
 pub mod file_system;
+pub mod flock;
 pub mod host;
 pub mod inventory;
 pub mod kind;

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::fs::{Advice, FileType, FlockOperation, Mode, OFlags, SeekFrom};
+use rustix::fs::{Advice, FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 pub use refusal::Refusal;
@@ -26,6 +26,7 @@ use super::target::backing;
 use crate::sys::attr::clean;
 use crate::sys::device::{DevNum, Device, DeviceId, UsageKind};
 use crate::sys::elsewhere::FIRST_PROCESS;
+use crate::sys::flock::lock_within;
 use crate::sys::name::KernelName;
 use crate::sys::root::SysRoot;
 use crate::sys::signature::{self, Content, Opened};
@@ -206,14 +207,10 @@ impl Guard {
             Err(e) => return Err(Refusal::Open(shown, e.into())),
         };
         self.is_of_this_device(&fd)?;
-        let end = Instant::now() + PATIENCE;
-        loop {
-            match rustix::fs::flock(&fd, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(fd),
-                Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < end => std::thread::sleep(POLL),
-                Err(Errno::WOULDBLOCK) => return Err(Refusal::Locked(shown)),
-                Err(e) => return Err(self.unreadable(e)),
-            }
+        match lock_within(&fd, PATIENCE) {
+            Ok(()) => Ok(fd),
+            Err(Errno::WOULDBLOCK) => Err(Refusal::Locked(shown)),
+            Err(e) => Err(self.unreadable(e)),
         }
     }
 
