@@ -15,18 +15,19 @@
 //! * psync on a zram device made for this: an I/O is answered by the thread that asks.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use blktune::sys::loopdev::{self, LoopDevice, LoopOptions};
 use blktune::sys::scratch;
-use blktune::units::Bytes;
-use rand_core::{RngCore, SeedableRng};
+use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
+
+mod interleaved;
+
+use interleaved::{between_halves, spread, summary};
 
 const ROUNDS: usize = 8;
 const SECONDS: u32 = 1;
@@ -56,12 +57,7 @@ fn main() -> Result<(), Error> {
         String::from_utf8_lossy(&fio.stdout).trim()
     );
 
-    loopdev::available()?;
-    let memory = Path::new("/dev/shm");
-    let dir = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
-    let file = scratch::nameless(&dir)?;
-    scratch::fill(&file, Bytes(MIB << 20), &mut |_| ControlFlow::Continue(()))?;
-    let device = LoopDevice::over(file, LoopOptions::default())?;
+    let device = interleaved::device_in_memory(MIB)?;
     beside("loop, io_uring, iodepth 32", &device.node(), "io_uring", 32, 0.98)?;
     device.remove()?;
 
@@ -81,12 +77,8 @@ fn beside(name: &str, node: &Path, engine: &str, depth: u32, goal: f64) -> Resul
     let mut all: [Vec<Run>; 2] = [Vec::new(), Vec::new()];
     let mut others = Vec::new();
     for round in 0..=ROUNDS {
-        let mut order: Vec<usize> = (0..2 * RUNS).map(|i| i % 2).collect();
-        for i in (1..order.len()).rev() {
-            order.swap(i, usize::try_from(rng.next_u64() % (i as u64 + 1))?);
-        }
         let mut runs = [Vec::new(), Vec::new()];
-        for program in order {
+        for program in interleaved::order(RUNS, &mut rng)? {
             others.push(busy(Duration::from_millis(300))?);
             let run = if program == 0 { fio(node, engine, depth)? } else { blktune(node, engine, depth)? };
             runs[program].push(run);
@@ -97,15 +89,14 @@ fn beside(name: &str, node: &Path, engine: &str, depth: u32, goal: f64) -> Resul
         }
         let sum = |program: usize, of: fn(&Run) -> f64| runs[program].iter().map(of).sum::<f64>();
         iops.push(sum(1, |r| r.iops) / sum(0, |r| r.iops));
-        let half = |runs: &[Run], from: usize| runs.iter().skip(from).step_by(2).map(|r| r.iops).sum::<f64>();
-        noise.extend(runs.iter().map(|r| (half(r, 0) / half(r, 1)).ln()));
+        let of_each = |runs: &Vec<Run>| runs.iter().map(|r| r.iops).collect::<Vec<f64>>();
+        noise.extend(runs.iter().map(|runs| between_halves(&of_each(runs))));
         for (all, runs) in all.iter_mut().zip(runs) {
             all.extend(runs);
         }
     }
-    #[allow(clippy::cast_precision_loss)] // some rounds
-    let spread = (noise.iter().map(|n| n * n).sum::<f64>() / noise.len() as f64).sqrt();
-    let busy = 100.0 * median(&mut others);
+    let spread = spread(&noise);
+    let busy = 100.0 * summary(&mut others).0;
     println!("{name}: A/A spread {:.1} %, others kept {busy:.0} % of the machine busy", 100.0 * spread);
     let (ratio, least, most) = summary(&mut iops);
     println!(
@@ -141,16 +132,6 @@ fn together(all: &[Vec<Run>; 2], of: fn(&Run) -> f64) -> (f64, f64) {
     };
     let [(theirs, a), (ours, b)] = [&all[0], &all[1]].map(|runs| mean_and_share(runs));
     (ours / theirs, ours / theirs * a.hypot(b))
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    f64::midpoint(values[(values.len() - 1) / 2], values[values.len() / 2])
-}
-
-fn summary(values: &mut [f64]) -> (f64, f64, f64) {
-    let median = median(values);
-    (median, values[0], values[values.len() - 1])
 }
 
 /// Share of the machine's CPU time that was used while nothing of ours ran.

@@ -8,22 +8,22 @@
 //! * A loop device whose requests a control group limits: a screen that is in the way shows at once.
 //! * The same without a limit, io_uring at iodepth 32: what the screen takes from the processors shows.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use blktune::sys::loopdev::{self, LoopDevice, LoopOptions};
-use blktune::sys::scratch;
-use blktune::units::Bytes;
+use blktune::sys::loopdev::LoopDevice;
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
-use rand_core::{RngCore, SeedableRng};
+use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 #[path = "../tests/support/throttle.rs"]
 #[allow(dead_code, unreachable_pub, clippy::expect_used, clippy::panic)] // what else tests ask of it
 mod throttle;
 
+mod interleaved;
+
+use interleaved::{between_halves, spread, summary};
 use throttle::Throttle;
 
 const ROUNDS: usize = 6;
@@ -39,12 +39,7 @@ fn main() -> Result<(), Error> {
     if std::env::args().any(|a| a == "--test") {
         return Ok(());
     }
-    loopdev::available()?;
-    let memory = Path::new("/dev/shm");
-    let dir = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
-    let file = scratch::nameless(&dir)?;
-    scratch::fill(&file, Bytes(MIB << 20), &mut |_| ControlFlow::Continue(()))?;
-    let device = LoopDevice::over(file, LoopOptions::default())?;
+    let device = interleaved::device_in_memory(MIB)?;
     println!("{ROUNDS} rounds");
     if let Some(limit) = Throttle::read_iops(&device, REQUESTS_PER_S) {
         // A limit lets some more through at the start.
@@ -68,12 +63,9 @@ fn beside(
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     let (mut ratios, mut noise) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
-        let mut order: Vec<bool> = (0..2 * runs).map(|i| i % 2 == 1).collect();
-        for i in (1..order.len()).rev() {
-            order.swap(i, usize::try_from(rng.next_u64() % (i as u64 + 1))?);
-        }
         let (mut alone, mut open) = (Vec::new(), Vec::new());
-        for with_screen in order {
+        for kind in interleaved::order(runs, &mut rng)? {
+            let with_screen = kind == 1;
             let screen = with_screen.then(Screen::open).transpose()?;
             std::thread::sleep(SETTLED);
             let iops = trial(device, group, keys)?;
@@ -83,15 +75,12 @@ fn beside(
         // The first round warms memory up.
         if round > 0 {
             let sum = |iops: &[f64]| iops.iter().sum::<f64>();
-            let half = |iops: &[f64], from| iops.iter().skip(from).step_by(2).sum::<f64>();
             ratios.push((sum(&open) / sum(&alone)).ln());
-            noise.extend([&alone, &open].map(|iops| (half(iops, 0) / half(iops, 1)).ln()));
+            noise.extend([&alone, &open].map(|iops| between_halves(iops)));
         }
     }
-    #[allow(clippy::cast_precision_loss)] // some rounds
-    let spread = (noise.iter().map(|n| n * n).sum::<f64>() / noise.len() as f64).sqrt();
-    ratios.sort_by(f64::total_cmp);
-    let median = f64::midpoint(ratios[(ROUNDS - 1) / 2], ratios[ROUNDS / 2]);
+    let spread = spread(&noise);
+    let (median, least, most) = summary(&mut ratios);
     let word = match (spread > too_noisy, median.abs() <= spread) {
         (true, _) => "not met: too noisy",
         (false, true) => "met",
@@ -100,8 +89,8 @@ fn beside(
     println!(
         "{name}: IOPS {:+.2} % ({:+.2} to {:+.2} %; goal: within the A/A spread of {:.2} %)  {word}",
         percent(median),
-        percent(ratios[0]),
-        percent(ratios[ROUNDS - 1]),
+        percent(least),
+        percent(most),
         100.0 * spread,
     );
     Ok(())
