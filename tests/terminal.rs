@@ -42,8 +42,8 @@ fn left_in_order(s: &mut Session, modes: [u64; 4], code: u32) {
     assert_eq!(s.modes(), modes, "the terminal's modes are not as before");
 }
 
-/// At every read and write of a node the kernel looks for who watches its directory: that takes a tenth of the IOPS and more
-/// from whoever uses the device, a trial of ours included.
+/// At every read and write of a node the kernel looks for who watches its directory: whoever uses the device pays for that, a
+/// trial of ours included.
 #[test]
 fn an_open_screen_watches_no_directory_of_device_nodes() {
     let s = Session::start(&[], 100, 30);

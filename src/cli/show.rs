@@ -12,7 +12,7 @@ use super::outcome::{CommandResult, Failure};
 use super::output;
 use crate::sys::attr;
 use crate::sys::device::Device;
-use crate::sys::link::Attachment;
+use crate::sys::link;
 use crate::sys::queue::QueueState;
 use crate::sys::root::SysRoot;
 use crate::tuning::catalogue::{self, Group, SettingRow};
@@ -69,7 +69,7 @@ pub fn run(args: &ShowArgs, root: &SysRoot, instead: Option<&str>) -> CommandRes
     let state = QueueState::read(root, device.name());
     let rights = write_rights(root, device);
     let rows = catalogue::rows(&state, rights.as_deref());
-    let tags = Attachment::read(root, device.name()).tags;
+    let tags = link::tags_in_use(root, device.name());
     if args.json {
         let settings = rows.iter().map(setting_json).collect();
         let device = DeviceJson::from(device);

@@ -181,8 +181,8 @@ fn start_inotify(root: &SysRoot, wake: Sender<()>) -> Option<RecommendedWatcher>
     })
     .ok()?;
     // Links to block devices come and go here where udev runs; in /sys/block itself nothing is reported. Not in /dev: the
-    // kernel looks for who watches a node's directory at every read and write of that node, and that cost a device that
-    // was measured, or that a database uses as it is, a tenth of its IOPS and more.
+    // kernel looks for who watches a node's directory at every read and write of that node, and whoever uses the device
+    // pays for that: a trial, or a database on a device as it is.
     let _ = watcher.watch(&root.block_links_dir(), RecursiveMode::NonRecursive);
     Some(watcher)
 }

@@ -77,9 +77,15 @@ impl Attachment {
                 .ok()
                 .and_then(|entries| u32::try_from(entries.flatten().count()).ok())
                 .filter(|n| *n > 0),
-            tags: attr::read_opt(&root.debug_block(name).join("hctx0/tags")).and_then(|text| tags(&text)),
+            tags: tags_in_use(root, name),
         }
     }
+}
+
+/// Tags that a whole device's driver uses in a hardware queue, see [`Attachment::tags`].
+#[must_use]
+pub fn tags_in_use(root: &SysRoot, name: &KernelName) -> Option<u32> {
+    tags(&attr::read_opt(&root.debug_block(name).join("hctx0/tags"))?)
 }
 
 /// Those in use of `nr_tags=256`, `nr_reserved_tags=0` and further lines (`blk_mq_debugfs_tags_show` in

@@ -40,8 +40,8 @@ pub(super) fn in_doubt<S: AsRef<str>>(written: &[S]) -> bool {
 
 /// Whether what the entry did, or what was done since, can have left the tags behind.
 pub(super) fn concerns(entry: &Entry) -> bool {
-    let names = entry.planned.iter().map(|c| &c.name).chain(entry.moved.iter().map(|m| &m.name));
-    names.into_iter().any(|name| name == "scheduler" || name == "nr_requests")
+    let mut names = entry.planned.iter().map(|c| &c.name).chain(entry.moved.iter().map(|m| &m.name));
+    names.any(|name| name == "scheduler" || name == "nr_requests")
 }
 
 /// Makes the tags of a queue that reads `none` what its `nr_requests` reads: another number first, as the one that reads
